@@ -1,0 +1,1 @@
+"""The load process: a plan in, evidence out; the only place a message is timed."""

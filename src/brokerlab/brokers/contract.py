@@ -1,0 +1,191 @@
+"""What a broker folder offers. Optional powers are separate protocols; what a broker cannot do, its Capabilities say.
+
+Drivers act: they never measure, retry on their own, log per message or pace. They may read the monotonic clock only
+to say when their library told them something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from brokerlab.model.blocks import Block, Deliveries, Settlements
+from brokerlab.model.plan import AgentPlan, CellPlan, Durability, Endpoint
+
+Progress = Callable[[str, float], None]  # (what, share done from 0 to 1)
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a broker can do, for `list brokers` and for refusing a workload before anything starts."""
+
+    nodes: tuple[int, ...]
+    durability_levels: dict[int, tuple[Durability, ...]]  # by number of nodes
+    partitions: bool  # a destination can have more than one, each ordered by itself
+    groups: bool  # independent groups each see every message
+    competing_consumers: bool  # consumers of one group share the messages
+    replay: bool  # a new group can read from the beginning
+    individual_acknowledgement: bool
+    redelivery: bool  # what was received but not acknowledged comes again
+    positions: bool  # deliveries carry the broker's own offset
+    acknowledgement: str  # one sentence: what an acknowledgement promises
+
+
+@dataclass(frozen=True)
+class Installation:
+    """Whether the broker can run here. `reason` says why not, or where it comes from, in one line."""
+
+    installed: bool
+    runs_here: bool
+    version: str
+    reason: str
+    location: Path | None = None
+
+
+@dataclass(frozen=True)
+class NodeInfo:
+    """One running server process. `urls` are where its own figures are read ("jolokia", "monitoring")."""
+
+    name: str  # "kafka-1"
+    pid: int
+    urls: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One figure read from outside a broker. Names say the quantity, `unit` the unit."""
+
+    subject: str  # "host", "process:kafka-1", "jvm:kafka-1", "broker:kafka-1"
+    metric: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class ComputedDurability:
+    """The level and the settings it follows from, read back from the broker."""
+
+    level: Durability
+    because: dict[str, str]
+
+
+class Cluster(Protocol):
+    """Server processes of one cluster on loopback. Four separate steps; every one may be called after a failure."""
+
+    def start(self) -> None:
+        """Start all nodes as child processes that cannot outlive this process. Returns at once."""
+
+    def wait_ready(self, deadline_mono_ns: int) -> None:
+        """Prove readiness by a write with the wanted acknowledgement. Raises NotReadyError or BrokerDiedError, both
+        with the last log lines."""
+
+    def endpoint(self) -> Endpoint: ...
+
+    def nodes(self) -> tuple[NodeInfo, ...]: ...
+
+    def dead_nodes(self) -> tuple[str, ...]:
+        """Names of nodes whose process has ended though nobody stopped it."""
+
+    def log_tail(self, lines: int = 20) -> str:
+        """The last lines of the nodes' logs, for error messages."""
+
+    def stop(self) -> None:
+        """End all nodes: SIGTERM, grace time, SIGKILL. Idempotent."""
+
+    def clean(self) -> None:
+        """Delete the data; logs stay. Only after `stop`. Idempotent."""
+
+
+class Admin(Protocol):
+    """Destinations and settings, through a client connection; works on a broker the user runs just as well."""
+
+    def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:
+        """Make destinations, with the cell's durability, and whatever groups need before the first message."""
+
+    def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:
+        """Delete exactly these; those that do not exist are no error."""
+
+    def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
+        """Subject -> setting -> value as the broker itself reports it."""
+
+    def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
+        """The level that follows from settings read back, together with the acknowledgement producers ask for."""
+
+    def close(self) -> None: ...
+
+
+class Producer(Protocol):
+    """One connection that publishes. Used from one thread."""
+
+    path: str  # "native" or "python (library version)": every result names the path taken
+
+    def send(self, block: Block) -> int:
+        """Take the first k messages and return k. Never blocks; k < len(block) means the client's buffer is full."""
+
+    def settled(self) -> Settlements:
+        """What the client has learnt since the last call. Never blocks. Every message taken settles at most once; a
+        timeout or a lost connection is UNKNOWN, a definite refusal REJECTED. Called at least every few milliseconds,
+        so it is also where an event loop is stepped."""
+
+    def close(self, deadline_mono_ns: int) -> None:
+        """Disconnect. What has not settled by the deadline stays unsettled: the engine calls it unknown."""
+
+
+class Consumer(Protocol):
+    """One connection that receives, as a member of one group. Subscribed when the constructor returns: a message sent
+    after that will be received. Used from one thread."""
+
+    path: str
+
+    def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
+        """At most `most` messages; returns early as soon as any are there, with none at the deadline. Loss of the
+        connection is healed inside, or raised as BrokerError when it cannot be."""
+
+    def acknowledge(self, deliveries: Deliveries) -> None:
+        """Tell the broker these need not come again. Never waits for its answer where the protocol allows."""
+
+    def remaining(self) -> int | None:
+        """Messages the broker still holds for this consumer (or its whole group); None when it cannot say. May take
+        milliseconds: asked only while draining."""
+
+    def close(self, deadline_mono_ns: int) -> None: ...
+
+
+class BrokerProbe(Protocol):
+    """Reads a broker's own figures; called once a second by the probe process."""
+
+    def read(self) -> list[Reading]:
+        """All readings now. A node that does not answer gives none: never raises for that."""
+
+
+class Broker(Protocol):
+    """A broker folder's front door. Methods import what they need, so that listing brokers stays fast."""
+
+    name: str
+    product: str
+    version: str
+    kind: Literal["server", "calibration"]
+    capabilities: Capabilities
+
+    def installation(self) -> Installation: ...
+
+    def install(self, progress: Progress) -> Installation:
+        """Fetch, verify, unpack into the cache; resumable; no root; does nothing when already there."""
+
+    def problems(self, cell: CellPlan) -> list[str]:
+        """What this cell asks of this broker that it cannot do, beyond what Capabilities tell: unknown settings with
+        the nearest valid name, contradictions. Empty is good."""
+
+    def cluster(self, cell: CellPlan, directory: Path, logs: Path) -> Cluster:
+        """A cluster that will keep its data under `directory` and its logs under `logs`, with settings that give the
+        cell's durability."""
+
+    def admin(self, endpoint: Endpoint, cell: CellPlan) -> Admin: ...
+
+    def producer(self, plan: AgentPlan, number: int) -> Producer: ...
+
+    def consumer(self, plan: AgentPlan, number: int) -> Consumer: ...
+
+    def probe(self, nodes: tuple[NodeInfo, ...]) -> BrokerProbe | None: ...

@@ -1,0 +1,28 @@
+"""The table of brokers. Explicit: a folder that is not listed here does not exist."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from brokerlab.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from brokerlab.brokers.contract import Broker
+
+BROKERS = {
+    "kafka": "brokerlab.brokers.kafka.broker",
+    "nats": "brokerlab.brokers.nats.broker",
+    "memory": "brokerlab.brokers.memory.broker",
+    "faulty": "brokerlab.brokers.faulty.broker",
+}
+
+
+def broker_named(name: str) -> Broker:
+    """The front door of one broker folder: its module's BROKER."""
+    if name not in BROKERS:
+        near = difflib.get_close_matches(name, BROKERS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise NotFoundError(f"no broker is called {name!r}", hint=f"{hint}Known: {', '.join(BROKERS)}")
+    return cast("Broker", import_module(BROKERS[name]).BROKER)

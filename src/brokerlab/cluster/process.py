@@ -1,0 +1,97 @@
+"""A child process that cannot outlive us, whose log is kept, and that is ended through its handle only."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent(signal_number: int = signal.SIGKILL) -> None:
+    """In a child, between fork and exec: the kernel sends us `signal_number` when the parent's thread ends.
+
+    Survives exec. Start children from the main thread: the signal follows the *thread* that forked.
+    """
+    parent = os.getppid()
+    _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
+    if os.getppid() != parent or parent == 1:
+        os._exit(1)
+
+
+class ServerProcess:
+    """One server: started in its own session, output appended to a log file, gone when we are gone."""
+
+    def __init__(self, name: str, command: Sequence[str], log: Path, directory: Path, env: Mapping[str, str]) -> None:
+        self.name = name
+        self.command = list(command)
+        self.log = log
+        self.directory = directory
+        self.env = dict(env)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._stopped = False
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(
+                self.command,
+                cwd=self.directory,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C at the terminal reaches the runner only, which then stops us in order
+                preexec_fn=die_with_parent,
+            )
+
+    @property
+    def pid(self) -> int:
+        if self._process is None:
+            raise RuntimeError(f"{self.name} was not started")
+        return self._process.pid
+
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def died(self) -> bool:
+        """The process has ended and it was not us who stopped it."""
+        return self._process is not None and not self._stopped and self._process.poll() is not None
+
+    def exit_code(self) -> int | None:
+        return None if self._process is None else self._process.poll()
+
+    def send(self, signal_number: int) -> None:
+        """Signal the process through its handle: a pid that was reaped is never signalled."""
+        if self._process is not None:
+            self._process.send_signal(signal_number)
+
+    def stop(self, grace_s: float = 10.0, first: int = signal.SIGTERM) -> None:
+        """SIGTERM, grace time, SIGKILL; then whatever is left of its process group. Idempotent."""
+        self._stopped = True
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._process.send_signal(first)
+            try:
+                self._process.wait(grace_s)
+            except subprocess.TimeoutExpired:
+                # The leader is alive, so its group id cannot have been reused.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+
+    def log_tail(self, lines: int = 20) -> str:
+        try:
+            text = self.log.read_text(errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])

@@ -1,0 +1,1 @@
+"""What agents and probes write while a run goes on: schemas, segment writers, readers."""

@@ -1,0 +1,1 @@
+"""Starts agents, hands them their plan, follows their live line."""

@@ -1,0 +1,1 @@
+"""Frozen values every stage shares. Imports nothing of ours."""

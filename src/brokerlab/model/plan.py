@@ -1,0 +1,204 @@
+"""What was asked, frozen: a `RunPlan` of cells, and the `AgentPlan` each load process reads.
+
+Every duration is in seconds, every size in bytes, every rate in messages a second; the field's name says so.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+PLAN_SCHEMA_VERSION = 1
+
+
+class Frozen(BaseModel):
+    """An immutable value that refuses unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Durability(StrEnum):
+    """What an acknowledgement promises. Computed from a broker's effective settings, never taken on trust."""
+
+    L1 = "L1"  # replicated and fsynced before the acknowledgement
+    L2 = "L2"  # replicated, not fsynced
+    L3 = "L3"  # fsynced on one node
+    L4 = "L4"  # neither
+
+
+class Phase(StrEnum):
+    """The phase a message belongs to is the one it was *scheduled* in."""
+
+    WARM_UP = "warm_up"
+    MEASURE = "measure"
+    DRAIN = "drain"
+
+
+class Role(StrEnum):
+    PRODUCER = "producer"
+    CONSUMER = "consumer"
+
+
+class SizeShare(Frozen):
+    """One size of a mix and how often it is drawn."""
+
+    message_bytes: int
+    weight: float
+
+
+class PayloadPlan(Frozen):
+    """What a message is filled with after its header. Sizes count the whole message, header included.
+
+    random: bytes of which the share `compressibility` is compressible; `sizes` has one entry, or several for a mix.
+    file:   the whole file is one message body; `sizes` is empty.
+    lines:  each line of the file is one message body; `sizes` is empty. `read_in_ram=False` reads while sending.
+    """
+
+    kind: Literal["random", "file", "lines"] = "random"
+    sizes: tuple[SizeShare, ...] = ()
+    compressibility: float = 0.0
+    path: str | None = None
+    read_in_ram: bool = True
+
+
+class KeysPlan(Frozen):
+    """Keys decide the partition: partition = key number modulo partitions, the same for every broker."""
+
+    count: int
+    distribution: Literal["uniform", "zipf"] = "uniform"
+
+
+class SchedulePlan(Frozen):
+    """When one producer's messages are due, or (arrival `closed`) how many may be unacknowledged at once.
+
+    rate_per_s is per producer. burst: `burst_rate_per_s` for `burst_s` out of every `burst_every_s`, `rate_per_s`
+    otherwise. ramp: linear from `rate_per_s` to `ramp_to_rate_per_s` over the warm-up and measure phases together.
+    """
+
+    arrival: Literal["uniform", "poisson", "burst", "ramp", "closed"] = "uniform"
+    rate_per_s: float | None = None
+    window: int | None = None
+    burst_rate_per_s: float | None = None
+    burst_s: float | None = None
+    burst_every_s: float | None = None
+    ramp_to_rate_per_s: float | None = None
+
+
+class ProducersPlan(Frozen):
+    count: int
+    agents: int  # operating-system processes the producers are spread over
+    schedule: SchedulePlan
+    payload: PayloadPlan
+    keys: KeysPlan | None = None
+    window_limit: int = 100_000  # open loop: most unacknowledged messages per producer before it counts `buffer_full`
+    send_timeout_s: float = 30.0  # no word about a message after this long: its outcome is unknown
+
+
+class ConsumersPlan(Frozen):
+    groups: int
+    per_group: int
+    agents_per_group: int
+    start: Literal["tailing", "after_backlog"] = "tailing"
+    acknowledge: Literal["each", "batch", "automatic"] = "batch"
+
+
+class PhasesPlan(Frozen):
+    warm_up_s: float
+    measure_s: float
+    drain_limit_s: float
+
+
+class CellPlan(Frozen):
+    """One combination of the sweep: a broker under one load."""
+
+    cell: str  # "c01"
+    label: str  # what differs from the other cells, for people: "kafka, rate 20,000/s"
+    broker: str
+    nodes: int
+    durability: Durability
+    destinations: int
+    partitions: int  # per destination
+    producers: ProducersPlan
+    consumers: ConsumersPlan
+    phases: PhasesPlan
+    parameters: dict[str, str]  # swept field path -> value as written
+    broker_settings: dict[str, str]
+    client_settings: dict[str, str]
+    driver: Literal["auto", "native", "python"] = "auto"
+    keep_messages: bool = False
+    endpoint: tuple[str, ...] = ()  # given: a broker the user runs; never started, stopped or cleaned by us
+
+
+class Objective(Frozen):
+    """`quantile` of `measure`, or a delivery count, compared with a limit (nanoseconds for latencies)."""
+
+    text: str
+    measure: str  # publish_latency, end_to_end_latency, send_delay, throughput, lost, duplicated, ...
+    quantile: float | None
+    comparison: Literal["<", "<=", "==", ">=", ">"]
+    limit: float
+
+
+class Execution(Frozen):
+    """One start of one cell. Repeats are interleaved ABBA so that drift of the machine falls on all cells alike."""
+
+    cell: str
+    repeat: int  # from 1
+
+
+class RunPlan(Frozen):
+    schema_version: int = PLAN_SCHEMA_VERSION
+    run: str  # "<utc>-<name>-<id>", the run directory's name
+    name: str
+    question: str
+    workload_file: str
+    workload_text: str
+    overrides: tuple[str, ...]
+    fingerprint: str  # sha256 over everything that decides the plan; the same command finds its unfinished run by it
+    tag: str | None
+    seed: int
+    repeats: int
+    cells: tuple[CellPlan, ...]
+    order: tuple[Execution, ...]
+    objectives: tuple[Objective, ...]
+
+
+class Endpoint(Frozen):
+    """Where clients connect. `options` are connection facts (security, stream name), never tuning."""
+
+    addresses: tuple[str, ...]  # "127.0.0.1:9092"
+    options: dict[str, str] = {}
+
+
+class AgentPlan(Frozen):
+    """All one load process knows. It gets the start time separately, once every agent has said it is ready.
+
+    A *partition number* here is global to the cell: destination index x partitions + partition within it.
+    """
+
+    schema_version: int = PLAN_SCHEMA_VERSION
+    run: str
+    cell: str
+    repeat: int
+    agent: str  # "producer-1", "consumer-g1-2"
+    run_tag: int  # 32 bits in every header: tells this execution's messages from any other
+    role: Role
+    broker: str
+    driver: Literal["auto", "native", "python"]
+    endpoint: Endpoint
+    destinations: tuple[str, ...]  # names in the broker
+    partitions: int  # per destination
+    members: tuple[int, ...]  # numbers of the producers or consumers this agent hosts
+    producers_in_cell: int
+    group: str | None  # consumers: their group's name in the broker
+    producers: ProducersPlan | None
+    consumers: ConsumersPlan | None
+    phases: PhasesPlan
+    client_settings: dict[str, str]
+    durability: Durability
+    evidence_directory: str
+    seed: int
+    keep_messages: bool = False
+    tick_ns: int = 200_000

@@ -1,0 +1,30 @@
+"""How a table is declared once: evidence writers, the Spark pipeline, readers and docs/measurements.md all use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Type = Literal["string", "int", "long", "double", "boolean", "array<int>", "array<long>", "array<double>"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """`unit` is "1" for counts and "" for names; `meaning` says definition, clock and formula in one sentence."""
+
+    name: str
+    type: Type
+    unit: str
+    meaning: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    schema_version: int = 1
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.columns)

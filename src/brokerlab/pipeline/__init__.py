@@ -1,0 +1,1 @@
+"""PySpark: evidence to tables, one module per table."""

@@ -1,0 +1,1 @@
+"""Host, process, JVM and broker readings on an interval."""

@@ -1,0 +1,117 @@
+"""The run directory, file by file: the only contract between the stages.
+
+    runs/<utc>-<name>-<id>/
+      plan.json            what was asked (RunPlan), written first
+      environment.json     host, versions, clock pairs; per cell the broker's effective settings and computed durability
+      state.json           which executions finished, were interrupted or failed, and why
+      evidence/<cell>-r<repeat>/<table>/<writer>-<number>.parquet
+      probes/<cell>-r<repeat>/reading/<writer>-<number>.parquet
+      events/<cell>-r<repeat>/event/<writer>-<number>.parquet
+      logs/<cell>-r<repeat>/<process>.log
+      abandoned/           evidence of executions that were cut off and run again
+      quarantine/          segments that could not be read, each with <name>.reason
+      tables/<table>/*.parquet   verdict.json   report.html        made from the above alone
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brokerlab.errors import NotFoundError
+from brokerlab.model.plan import RunPlan
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write whole or not at all: a temporary file beside it, fsync, rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(fd, "w") as f:
+            json.dump(value, f, indent=1, sort_keys=False)
+            f.write("\n")
+            f.flush()
+            os.fsync(f.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """Paths within one run; reading and writing its JSON files."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def verdict_file(self) -> Path:
+        return self.path / "verdict.json"
+
+    @property
+    def report_file(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def tables(self) -> Path:
+        return self.path / "tables"
+
+    def evidence(self, cell: str, repeat: int) -> Path:
+        return self.path / "evidence" / f"{cell}-r{repeat}"
+
+    def probes(self, cell: str, repeat: int) -> Path:
+        return self.path / "probes" / f"{cell}-r{repeat}"
+
+    def events(self, cell: str, repeat: int) -> Path:
+        return self.path / "events" / f"{cell}-r{repeat}"
+
+    def logs(self, cell: str, repeat: int) -> Path:
+        return self.path / "logs" / f"{cell}-r{repeat}"
+
+    def plan(self) -> RunPlan:
+        return RunPlan.model_validate_json((self.path / "plan.json").read_text())
+
+    def environment(self) -> dict[str, Any]:
+        file = self.path / "environment.json"
+        value: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+        return value
+
+    def state(self) -> dict[str, Any]:
+        file = self.path / "state.json"
+        value: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"executions": {}}
+        return value
+
+    def write(self, name: str, value: Any) -> None:
+        write_json(self.path / name, value)
+
+
+def run_directories(root: Path) -> list[RunDirectory]:
+    """All runs under `root`, oldest first."""
+    if not root.is_dir():
+        return []
+    return [RunDirectory(p) for p in sorted(root.iterdir()) if (p / "plan.json").is_file()]
+
+
+def find_run(root: Path, wanted: str) -> RunDirectory:
+    """The run whose name is, begins with, ends with or contains `wanted`; "last" is the newest; a path works too."""
+    if (Path(wanted) / "plan.json").is_file():
+        return RunDirectory(Path(wanted).absolute())
+    runs = run_directories(root)
+    if not runs:
+        raise NotFoundError(f"no runs in {root}", hint="brokerlab demo makes one")
+    if wanted == "last":
+        return runs[-1]
+    hits = [r for r in runs if r.name == wanted] or [r for r in runs if wanted in r.name]
+    if len(hits) == 1:
+        return hits[0]
+    if hits:
+        raise NotFoundError(f"{wanted!r} fits {len(hits)} runs: {', '.join(r.name for r in hits[:5])}", hint="say more of the name")
+    raise NotFoundError(f"no run is called {wanted!r} in {root}", hint="brokerlab list runs shows them all")

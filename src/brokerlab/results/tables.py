@@ -1,0 +1,218 @@
+"""The tables people read, made from evidence by the pipeline: tables/<name>/*.parquet in the run directory."""
+
+from __future__ import annotations
+
+from brokerlab.model.tables import Column, Table
+
+_CELL = Column("cell", "string", "", "cell of the sweep")
+_REPEAT = Column("repeat", "int", "1", "repeat of the cell, from 1")
+_SECOND = Column("second_unix_s", "long", "s", "second of the UNIX clock")
+_PHASE = Column("phase", "string", "", "phase: warm_up, measure, drain")
+_MEASURE = Column("measure", "string", "", "publish_latency, end_to_end_latency or send_delay")
+_GROUP = Column("group", "string", "", "consumer group; empty for producer-side rows")
+
+
+def _count(name: str, meaning: str) -> Column:
+    return Column(name, "long", "1", meaning)
+
+
+_QUANTILES = tuple(
+    Column(f"{name}_ns", "long", "ns", f"{text} of the merged histogram (upper bound of its bucket, at most 0.78 % above)")
+    for name, text in (
+        ("p50", "median"),
+        ("p90", "90th percentile"),
+        ("p95", "95th percentile"),
+        ("p99", "99th percentile"),
+        ("p999", "99.9th percentile"),
+    )
+)
+
+RATE_PER_SECOND = Table(
+    "rate_per_second",
+    "Messages and bytes in each second of the clock (when it happened), all agents of a role and group together.",
+    (
+        _CELL, _REPEAT, _SECOND, _PHASE,
+        Column("role", "string", "", "producer or consumer"),
+        _GROUP,
+        _count("due", "messages scheduled in this second"),
+        _count("sent", "messages handed to the client in this second"),
+        _count("acknowledged", "acknowledgements in this second"),
+        _count("rejected", "rejections in this second"),
+        _count("unknown", "messages given up in this second"),
+        _count("received", "deliveries in this second"),
+        Column("bytes", "long", "B", "payload bytes sent or received in this second"),
+    ),
+)  # fmt: skip
+
+LATENCY_PER_SECOND = Table(
+    "latency_per_second",
+    "Latency quantiles of the messages scheduled in each second, from histograms merged over agents.",
+    (
+        _CELL, _REPEAT, _SECOND, _PHASE, _MEASURE, _GROUP,
+        _count("count", "samples"),
+        *_QUANTILES,
+        Column("max_ns", "long", "ns", "largest sample, exact"),
+        Column("mean_ns", "double", "ns", "sum of samples / samples"),
+    ),
+)  # fmt: skip
+
+LATENCY_PER_PHASE = Table(
+    "latency_per_phase",
+    "Latency quantiles of one phase of one repeat; repeat 0 is all repeats of the cell merged.",
+    (
+        _CELL, _REPEAT, _PHASE, _MEASURE, _GROUP,
+        _count("count", "samples"),
+        _count("negative", "samples below zero: counted, kept out of the quantiles"),
+        *_QUANTILES,
+        Column("p9999_ns", "long", "ns", "99.99th percentile; believe it from 29,956 samples on"),
+        Column("min_ns", "long", "ns", "smallest sample, exact"),
+        Column("max_ns", "long", "ns", "largest sample, exact"),
+        Column("mean_ns", "double", "ns", "sum of samples / samples"),
+    ),
+)  # fmt: skip
+
+LATENCY_HISTOGRAM = Table(
+    "latency_histogram",
+    "The merged histogram behind latency_per_phase, for the percentile spectrum.",
+    (
+        _CELL, _REPEAT, _PHASE, _MEASURE, _GROUP,
+        Column("bucket", "array<int>", "1", "bucket numbers with a count, ascending"),
+        Column("count", "array<long>", "1", "samples in each of those buckets"),
+        Column("sub_bucket_bits", "int", "1", "resolution of the bucket numbers"),
+    ),
+)  # fmt: skip
+
+LATENCY_HEAT = Table(
+    "latency_heat",
+    "Samples per second and coarse latency band, for the heat map: band = bucket >> (sub_bucket_bits - 2), four per octave.",
+    (
+        _CELL, _REPEAT, _SECOND, _PHASE, _MEASURE, _GROUP,
+        Column("band", "int", "1", "coarse band"),
+        Column("lower_ns", "long", "ns", "smallest value of the band"),
+        Column("upper_ns", "long", "ns", "largest value of the band"),
+        _count("count", "samples"),
+    ),
+)  # fmt: skip
+
+DELIVERY = Table(
+    "delivery",
+    "What became of every message, by group (one row with an empty group where a cell has no consumers).",
+    (
+        _CELL, _REPEAT, _GROUP,
+        _count("sent", "messages handed to a client"),
+        _count("acknowledged", "sends acknowledged"),
+        _count("rejected", "sends rejected"),
+        _count("unknown", "sends whose outcome is unknown"),
+        _count("received", "intact deliveries of this execution, duplicates included"),
+        _count("delivered", "different messages received"),
+        _count("lost", "acknowledged, never received; a statement only when drained"),
+        _count("duplicated", "deliveries beyond the first of each message"),
+        _count("redelivered", "of the deliveries, those the broker itself marked as repeated"),
+        _count("reordered", "messages that arrived after a later one of their lane, within one consumer and epoch; redeliveries do not count"),
+        _count("corrupted", "deliveries with a wrong checksum or length"),
+        _count("unexpected", "deliveries never sent by this execution"),
+        _count("recovered", "unknown sends that did arrive"),
+        _count("unknown_absent", "unknown sends that did not arrive"),
+        _count("aborted_read", "rejected sends that did arrive"),
+        Column("drained", "boolean", "", "every lane's last acknowledged message was seen, or the broker said nothing is left"),
+    ),
+)  # fmt: skip
+
+LOST_RANGE = Table(
+    "lost_range",
+    "The lost messages by name, at most 1000 ranges per repeat and group.",
+    (
+        _CELL, _REPEAT, _GROUP,
+        Column("producer", "int", "1", "number of the producer"),
+        Column("partition", "int", "1", "cell-wide partition number"),
+        Column("first", "long", "1", "first lost sequence number"),
+        Column("last", "long", "1", "last lost sequence number"),
+    ),
+)  # fmt: skip
+
+AGENT_HEALTH = Table(
+    "agent_health",
+    "Was the load generator itself the limit? One row per agent, measure phase only.",
+    (
+        _CELL, _REPEAT,
+        Column("agent", "string", "", "load process"),
+        Column("role", "string", "", "producer or consumer"),
+        Column("seconds", "long", "s", "seconds of the measure phase with evidence"),
+        Column("cpu_cores_mean", "double", "cores", "CPU time / elapsed time"),
+        Column("cpu_cores_max", "double", "cores", "largest value of one second"),
+        Column("send_delay_p99_ns", "long", "ns", "99th percentile of send_delay, 0 for consumers"),
+        _count("buffer_full", "times the client took less than offered"),
+        _count("behind_max", "most messages due but not sent at the end of a second"),
+        _count("in_flight_max", "most messages unsettled at the end of a second"),
+    ),
+)  # fmt: skip
+
+READING_PER_SECOND = Table(
+    "reading_per_second",
+    "Readings aligned to seconds: gauges as the mean of the second, counters (_total) as the increase per second.",
+    (
+        _CELL, _REPEAT, _SECOND, _PHASE,
+        Column("subject", "string", "", "host, process:<name>, jvm:<node>, broker:<node>"),
+        Column("metric", "string", "", "name of the quantity; counters lose _total and gain _per_s"),
+        Column("value", "double", "", "value in `unit`"),
+        Column("unit", "string", "", "unit of the value"),
+    ),
+)  # fmt: skip
+
+STEADINESS = Table(
+    "steadiness",
+    "Is one number for the measure phase honest? One row per series.",
+    (
+        _CELL, _REPEAT,
+        Column("series", "string", "", "sent, received, or log p99 of a latency, per second of the measure phase"),
+        Column("seconds", "long", "s", "whole seconds used"),
+        Column("mean", "double", "", "mean over the seconds"),
+        Column("variation", "double", "1", "standard deviation / mean"),
+        Column("slope_per_minute", "double", "1", "least-squares slope / mean, per minute"),
+        Column("change_second", "long", "s", "second of the largest shift of the mean, -1 without one"),
+        Column("label", "string", "", "flat, warming, slowing, none (unsteady) or short (fewer than 5 seconds)"),
+    ),
+)  # fmt: skip
+
+RUN_SUMMARY = Table(
+    "run_summary",
+    "One figure per cell and metric with its interval over repeats (measure phase).",
+    (
+        _CELL,
+        Column("label", "string", "", "what differs from the other cells"),
+        Column("broker", "string", "", "broker"),
+        Column("durability", "string", "", "level computed from the settings read back"),
+        Column("metric", "string", "", "sent_per_s, received_per_s, sent_bytes_per_s, <measure>_<p50|p99|p999>_ns, lost, ..."),
+        Column("unit", "string", "", "unit of the values"),
+        Column("n", "int", "1", "repeats with a value"),
+        Column("median", "double", "", "median over repeats"),
+        Column("low", "double", "", "lower end of the 95 % bootstrap interval of the median, the smallest value when n < 5"),
+        Column("high", "double", "", "upper end likewise"),
+        Column("values", "array<double>", "", "the repeats' values, in order of repeat"),
+    ),
+)  # fmt: skip
+
+COMPARISON = Table(
+    "comparison",
+    "Cells two by two: ratio of medians with a 95 % bootstrap interval over repeats.",
+    (
+        Column("cell_a", "string", "", "first cell"),
+        Column("cell_b", "string", "", "second cell"),
+        Column("metric", "string", "", "as in run_summary"),
+        Column("n_a", "int", "1", "repeats of the first"),
+        Column("n_b", "int", "1", "repeats of the second"),
+        Column("ratio", "double", "1", "median of a / median of b"),
+        Column("low", "double", "1", "lower end of the interval"),
+        Column("high", "double", "1", "upper end of the interval"),
+        Column("answer", "string", "", "higher, lower or cannot tell (interval spans 1, fewer than 4 repeats a side)"),
+        Column("same_durability", "boolean", "", "false: the cells promise different things"),
+    ),
+)  # fmt: skip
+
+RESULT_TABLES = {
+    t.name: t
+    for t in (
+        RATE_PER_SECOND, LATENCY_PER_SECOND, LATENCY_PER_PHASE, LATENCY_HISTOGRAM, LATENCY_HEAT, DELIVERY, LOST_RANGE,
+        AGENT_HEALTH, READING_PER_SECOND, STEADINESS, RUN_SUMMARY, COMPARISON,
+    )
+}  # fmt: skip

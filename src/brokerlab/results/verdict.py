@@ -1,0 +1,66 @@
+"""verdict.json: what may be believed, with reasons, before any number."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from brokerlab.errors import ExitCode
+from brokerlab.model.plan import Frozen
+
+VERDICT_SCHEMA_VERSION = 1
+
+Answer = Literal["valid", "invalid", "cannot tell"]
+
+
+class Reason(Frozen):
+    """One reason with its number. `weight` says what it does to the verdict; `note` reasons only inform."""
+
+    code: str  # load_not_delivered, agent_saturated, send_delay, not_steady, noisy_neighbour, drain_incomplete, ...
+    weight: Literal["invalid", "cannot tell", "note"]
+    cell: str
+    repeat: int | None
+    text: str
+    value: float | None = None
+    limit: float | None = None
+
+
+class ObjectiveResult(Frozen):
+    text: str
+    cell: str
+    met: Literal["met", "missed", "cannot tell"]
+    value: float | None
+    limit: float
+
+
+class CellVerdict(Frozen):
+    cell: str
+    label: str
+    verdict: Answer
+    repeats_planned: int
+    repeats_finished: int
+    durability_declared: str
+    durability_computed: str | None
+
+
+class Verdict(Frozen):
+    schema_version: int = VERDICT_SCHEMA_VERSION
+    run: str
+    verdict: Answer
+    complete: bool  # every planned repeat finished
+    headline: str  # one sentence for people
+    reasons: tuple[Reason, ...]
+    delivery: dict[str, int]  # sums over the run: sent, acknowledged, ..., unexpected
+    delivery_violated: bool  # lost, corrupted or unexpected, after a full drain
+    objectives: tuple[ObjectiveResult, ...]
+    cells: tuple[CellVerdict, ...]
+    quarantined: tuple[str, ...]  # segments set aside, with the reason each
+
+    def exit_code(self) -> ExitCode:
+        """Delivery before validity: a lost message is a fact even where the rates are not to be believed."""
+        if self.delivery_violated:
+            return ExitCode.DELIVERY_VIOLATED
+        if self.verdict == "invalid":
+            return ExitCode.INVALID
+        if any(o.met == "missed" for o in self.objectives):
+            return ExitCode.OBJECTIVE_MISSED
+        return ExitCode.OK

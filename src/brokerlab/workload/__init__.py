@@ -1,0 +1,1 @@
+"""YAML to a checked RunPlan: units, sweeps, objectives. Starts nothing."""
