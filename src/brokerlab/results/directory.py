@@ -1,16 +1,16 @@
 """The run directory, file by file: the only contract between the stages.
 
-    runs/<utc>-<name>-<id>/
-      plan.json            what was asked (RunPlan), written first
-      environment.json     host, versions, clock pairs; per cell the broker's effective settings and computed durability
-      state.json           which executions finished, were interrupted or failed, and why
-      evidence/<cell>-r<repeat>/<table>/<writer>-<number>.parquet
-      probes/<cell>-r<repeat>/reading/<writer>-<number>.parquet
-      events/<cell>-r<repeat>/event/<writer>-<number>.parquet
-      logs/<cell>-r<repeat>/<process>.log
-      abandoned/           evidence of executions that were cut off and run again
-      quarantine/          segments that could not be read, each with <name>.reason
-      tables/<table>/*.parquet   verdict.json   report.html        made from the above alone
+runs/<utc>-<name>-<id>/
+  plan.json            what was asked (RunPlan), written first
+  environment.json     host, versions, clock pairs; per cell the broker's effective settings and computed durability
+  state.json           which executions finished, were interrupted or failed, and why
+  evidence/<cell>-r<repeat>/<table>/<writer>-<number>.parquet
+  probes/<cell>-r<repeat>/reading/<writer>-<number>.parquet
+  events/<cell>-r<repeat>/event/<writer>-<number>.parquet
+  logs/<cell>-r<repeat>/<process>.log
+  abandoned/           evidence of executions that were cut off and run again
+  quarantine/          segments that could not be read, each with <name>.reason
+  tables/<table>/*.parquet   verdict.json   report.html        made from the above alone
 """
 
 from __future__ import annotations
@@ -113,5 +113,7 @@ def find_run(root: Path, wanted: str) -> RunDirectory:
     if len(hits) == 1:
         return hits[0]
     if hits:
-        raise NotFoundError(f"{wanted!r} fits {len(hits)} runs: {', '.join(r.name for r in hits[:5])}", hint="say more of the name")
+        raise NotFoundError(
+            f"{wanted!r} fits {len(hits)} runs: {', '.join(r.name for r in hits[:5])}", hint="say more of the name"
+        )
     raise NotFoundError(f"no run is called {wanted!r} in {root}", hint="brokerlab list runs shows them all")

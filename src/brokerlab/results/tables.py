@@ -17,7 +17,9 @@ def _count(name: str, meaning: str) -> Column:
 
 
 _QUANTILES = tuple(
-    Column(f"{name}_ns", "long", "ns", f"{text} of the merged histogram (upper bound of its bucket, at most 0.78 % above)")
+    Column(
+        f"{name}_ns", "long", "ns", f"{text} of the merged histogram (upper bound of its bucket, at most 0.78 % above)"
+    )
     for name, text in (
         ("p50", "median"),
         ("p90", "90th percentile"),
