@@ -1,1 +1,1 @@
-"""Host, process, JVM and broker readings on an interval."""
+"""Host, process and broker readings on an interval, taken by one process of its own: `python -m brokerlab.probes`."""

@@ -1,0 +1,100 @@
+"""The probe process: one JSON plan line in, `reading` segments out, until standard input closes or SIGTERM comes.
+
+Prints {"probe": "ready"} once it samples, and at the end one line with the number of samples and what failed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+
+from brokerlab.errors import BrokerlabError, ExitCode
+from brokerlab.probes.plan import ProbePlan
+
+SEGMENT_SAMPLES = 2  # a crash loses about two seconds of readings
+
+
+def _end_of_work() -> list[int]:
+    """File descriptors that become readable when it is time to end: standard input, and a pipe that SIGTERM fills."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGTERM, lambda *_: os.write(writer, b"x"))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to answer: it closes our input
+    return [sys.stdin.fileno(), reader]
+
+
+def _wait(until_mono_ns: int, ends: list[int]) -> bool:
+    """Wait for the time, True; or for the end of the work, False. What else is typed into us is thrown away."""
+    while True:
+        remaining_s = (until_mono_ns - time.monotonic_ns()) / 1e9
+        if remaining_s <= 0:
+            return True
+        ready, _, _ = select.select(ends, [], [], remaining_s)
+        if ends[1] in ready or (ends[0] in ready and not os.read(ends[0], 4096)):
+            return False
+
+
+def watch(plan: ProbePlan, ends: list[int]) -> dict[str, object]:
+    """Sample until the end; returns how many samples were taken and what failed how often."""
+    from brokerlab.brokers.registry import broker_named
+    from brokerlab.evidence.tables import READING
+    from brokerlab.evidence.writer import SegmentWriter
+    from brokerlab.probes.sampler import BrokerProbeThread, LocalProbes, next_due_ns, reading_columns
+
+    directory = Path(plan.directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    writer = SegmentWriter(directory, "probe", READING)
+    local = LocalProbes(plan, os.getppid())
+    failures = local.failures
+    try:
+        probe = broker_named(plan.broker).probe(tuple(n.info() for n in plan.nodes))
+    except Exception as e:  # a broker folder's own code: without its figures the host's are still worth having
+        failures[f"broker: {type(e).__name__}: {e}"] = 1
+        probe = None
+    thread = BrokerProbeThread(probe, plan.interval_s) if probe is not None else None
+    if thread is not None:
+        thread.start()
+    interval_ns = int(plan.interval_s * 1e9)
+    samples = 0
+    # Rates need a sample before the first; writing it now also pays for Arrow's lazy imports before the load starts.
+    writer.add(reading_columns(plan, [local.read(time.monotonic_ns())]))
+    writer.flush()
+    print(json.dumps({"probe": "ready"}), flush=True)
+    while _wait(next_due_ns(time.monotonic_ns(), interval_ns, plan.clock), ends):
+        samples += 1
+        taken = [local.read(time.monotonic_ns()), *(thread.take() if thread is not None else [])]
+        writer.add(reading_columns(plan, taken))
+        if samples % SEGMENT_SAMPLES == 0:
+            writer.flush()
+    if thread is not None:
+        thread.end()
+        writer.add(reading_columns(plan, thread.take()))
+        failures |= thread.failures
+    writer.flush()
+    return {"probe": "ended", "samples": samples, "failures": failures}
+
+
+def main() -> int:
+    ends = _end_of_work()
+    line = b""
+    while not line.endswith(b"\n"):  # unbuffered: what follows the plan must stay visible to select
+        byte = os.read(ends[0], 1)
+        if not byte:
+            break
+        line += byte
+    try:
+        said = watch(ProbePlan.model_validate_json(line), ends)
+    except (BrokerlabError, OSError, ValueError) as e:
+        print(f"probe: {e}", file=sys.stderr)
+        return int(e.exit_code if isinstance(e, BrokerlabError) else ExitCode.MACHINE)
+    print(json.dumps(said), flush=True)
+    return int(ExitCode.OK)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""What the probe process is told: one JSON line on its standard input."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from brokerlab.brokers.contract import NodeInfo
+from brokerlab.model.plan import Frozen
+
+
+class WatchedNode(Frozen):
+    """A broker node: its process, and where its own figures are read."""
+
+    name: str
+    pid: int
+    urls: dict[str, str] = Field(default_factory=dict)
+
+    def info(self) -> NodeInfo:
+        return NodeInfo(name=self.name, pid=self.pid, urls=dict(self.urls))
+
+
+class WatchedAgent(Frozen):
+    name: str
+    pid: int
+
+
+class ClockPair(Frozen):
+    """The same instant on both clocks of this host."""
+
+    mono_ns: int
+    unix_ns: int
+
+
+class ProbePlan(Frozen):
+    """`directory` receives reading/<writer>-<number>.parquet; its disk is the one that is watched."""
+
+    run: str
+    cell: str
+    repeat: int
+    broker: str
+    nodes: tuple[WatchedNode, ...] = ()
+    agents: tuple[WatchedAgent, ...] = ()
+    directory: str
+    interval_s: float = 1.0
+    clock: ClockPair

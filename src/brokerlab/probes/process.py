@@ -1,0 +1,134 @@
+"""Processes: CPU, memory, bytes to and from disk, threads, open files; and whose CPU is not ours at all."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from brokerlab.brokers.contract import Reading
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def cpu_time_ns(pid: int) -> int:
+    """CPU time of all threads of a process so far, to the nanosecond; OSError when it is gone.
+
+    The clock number is Linux's encoding of "scheduler clock of process pid" (what clock_getcpuclockid returns):
+    one system call, against 10 ms of resolution in /proc/<pid>/stat.
+    """
+    return time.clock_gettime_ns(((~pid) << 3) | 2)
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat after the name, which may itself hold spaces and brackets: state is [0]."""
+    with open(f"/proc/{pid}/stat", "rb") as f:  # noqa: PTH123 - called for every process every second
+        return f.read().rpartition(b")")[2].decode().split()
+
+
+class ProcessProbe:
+    """One process, known by pid and start time: a pid that is used again is not mistaken for it."""
+
+    def __init__(self, name: str, pid: int) -> None:
+        self.subject = f"process:{name}"
+        self.pid = pid
+        self._started: str | None = None
+        self._cpu_ns = 0
+        self._at_ns = 0
+
+    def read(self, now_ns: int) -> list[Reading]:
+        """Readings now; nothing once the process is gone. cpu_cores needs a call before this one."""
+        try:
+            fields = _stat_fields(self.pid)
+            cpu_ns = cpu_time_ns(self.pid)
+        except OSError:
+            return []
+        started = fields[19]
+        if fields[0] == "Z" or (self._started is not None and started != self._started):
+            return []
+        readings = [
+            Reading(self.subject, "rss_bytes", int(fields[21]) * _PAGE_BYTES, "B"),
+            Reading(self.subject, "threads", int(fields[17]), "1"),
+            *self._files(),
+        ]
+        if self._started is not None and now_ns > self._at_ns:
+            cores = (cpu_ns - self._cpu_ns) / (now_ns - self._at_ns)
+            readings.append(Reading(self.subject, "cpu_cores", cores, "cores"))
+        self._started, self._cpu_ns, self._at_ns = started, cpu_ns, now_ns
+        return readings
+
+    def _files(self) -> list[Reading]:
+        """Disk traffic and open files; another user's process shows neither."""
+        try:
+            open_files = os.stat(f"/proc/{self.pid}/fd").st_size or len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH116, PTH208
+            text = Path(f"/proc/{self.pid}/io").read_text()
+        except OSError:
+            return []
+        io = dict(line.split(": ") for line in text.splitlines())
+        return [
+            Reading(self.subject, "open_files", open_files, "1"),
+            Reading(self.subject, "read_bytes_total", int(io["read_bytes"]), "B"),
+            Reading(self.subject, "write_bytes_total", int(io["write_bytes"]), "B"),
+        ]
+
+
+def descendants(roots: Iterable[int]) -> set[int]:
+    """These processes and everything below them, by the parents that /proc names."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):  # noqa: PTH208
+        if entry.isdigit():
+            try:
+                parent = int(_stat_fields(int(entry))[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(entry))
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        pid = waiting.pop()
+        if pid not in found:
+            found.add(pid)
+            waiting.extend(children.get(pid, ()))
+    return found
+
+
+class ForeignCpu:
+    """Busy CPU of the host that no process of this run explains: the noisy neighbour.
+
+    Known are the given processes (brokers, agents, this probe, the runner) and everything they started. The tree is
+    searched every `search_every` calls, because that reads all of /proc. Kernel threads that write a broker's pages
+    to disk count as foreign. Not clipped at zero: the host's figure is coarse (10 ms), so values a little below zero
+    are as likely as values a little above, and their mean is right.
+    """
+
+    def __init__(self, roots: Iterable[int], search_every: int = 5) -> None:
+        self._roots = tuple(roots)
+        self._search_every = search_every
+        self._calls = 0
+        self._known: set[int] = set()
+        self._cpu_ns: dict[int, int] = {}
+        self._at_ns = 0
+
+    def known_cores(self, now_ns: int) -> float | None:
+        """Cores used by the known processes since the last call; None the first time."""
+        if self._calls % self._search_every == 0:
+            self._known = descendants(self._roots)
+        self._calls += 1
+        now: dict[int, int] = {}
+        for pid in self._known:
+            try:
+                now[pid] = cpu_time_ns(pid)
+            except OSError:
+                continue
+        before, elapsed_ns = self._cpu_ns, now_ns - self._at_ns
+        self._cpu_ns, self._at_ns = now, now_ns
+        if not before or elapsed_ns <= 0:
+            return None
+        return sum(max(used - before[pid], 0) for pid, used in now.items() if pid in before) / elapsed_ns
+
+    def read(self, now_ns: int, busy_cores: float | None) -> list[Reading]:
+        known = self.known_cores(now_ns)
+        if known is None or busy_cores is None:
+            return []
+        return [Reading("host", "cpu_foreign_cores", busy_cores - known, "cores")]

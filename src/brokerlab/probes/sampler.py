@@ -1,0 +1,127 @@
+"""All probes of one execution, read on an interval. One that fails is counted and never stops the others."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from brokerlab.brokers.contract import BrokerProbe, Reading
+from brokerlab.probes import host
+from brokerlab.probes.plan import ClockPair, ProbePlan
+from brokerlab.probes.process import ForeignCpu, ProcessProbe
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Readings taken together at one time."""
+
+    at_mono_ns: int
+    readings: list[Reading]
+
+
+class LocalProbes:
+    """Host and processes: everything that answers within microseconds, because the kernel does."""
+
+    def __init__(self, plan: ProbePlan, runner_pid: int) -> None:
+        own = os.getpid()
+        watched = [(n.name, n.pid) for n in plan.nodes] + [(a.name, a.pid) for a in plan.agents]
+        self._directory = Path(plan.directory)
+        self._cpu = host.CpuTimes()
+        self._processes = [ProcessProbe(name, pid) for name, pid in [*watched, ("probe", own)]]
+        # A runner that has gone already leaves us to process 1, which is everyone's parent: not ours.
+        runner = [runner_pid] if runner_pid > 1 else []
+        self._foreign = ForeignCpu([*(pid for _, pid in watched), own, *runner])
+        self.failures: dict[str, int] = {}
+
+    def read(self, now_ns: int) -> Sample:
+        readings: list[Reading] = []
+        self._cpu.busy_cores = None
+        for name, probe in self._probes(now_ns):
+            try:
+                readings.extend(probe())
+            except (OSError, ValueError, KeyError, IndexError):  # a /proc file that is missing or looks different here
+                self.failures[name] = self.failures.get(name, 0) + 1
+        return Sample(now_ns, readings)
+
+    def _probes(self, now_ns: int) -> list[tuple[str, Callable[[], list[Reading]]]]:
+        return [
+            ("cpu", lambda: self._cpu.read(now_ns)),
+            ("foreign cpu", lambda: self._foreign.read(now_ns, self._cpu.busy_cores)),
+            ("load", host.read_load),
+            ("pressure", host.read_pressure),
+            ("memory", host.read_memory),
+            ("disk", lambda: host.read_disk(self._directory)),
+            ("loopback", host.read_loopback),
+            *((p.subject, lambda p=p: p.read(now_ns)) for p in self._processes),
+        ]
+
+
+class BrokerProbeThread(threading.Thread):
+    """A broker's own figures, asked for in a thread: a node that takes seconds to answer delays nobody else."""
+
+    def __init__(self, probe: BrokerProbe, interval_s: float) -> None:
+        super().__init__(name="broker-probe", daemon=True)
+        self._probe = probe
+        self._interval_s = interval_s
+        self._samples: SimpleQueue[Sample] = SimpleQueue()
+        self._ended = threading.Event()
+        self.failures: dict[str, int] = {}
+
+    def run(self) -> None:
+        while True:
+            asked_ns = time.monotonic_ns()
+            try:
+                self._samples.put(Sample(asked_ns, self._probe.read()))
+            except Exception as e:  # a broker's probe is its folder's code: whatever it raises, the others go on
+                kind = f"broker: {type(e).__name__}: {e}"
+                self.failures[kind] = self.failures.get(kind, 0) + 1
+            spent_s = (time.monotonic_ns() - asked_ns) / 1e9
+            if self._ended.wait(max(self._interval_s - spent_s, self._interval_s / 10)):
+                return
+
+    def take(self) -> list[Sample]:
+        """What has arrived since the last call."""
+        taken = []
+        while True:
+            try:
+                taken.append(self._samples.get_nowait())
+            except Empty:
+                return taken
+
+    def end(self) -> None:
+        """Ask the thread to stop; it is not waited for, since its broker may never answer."""
+        self._ended.set()
+
+
+def second_unix_s(at_mono_ns: int, clock: ClockPair) -> int:
+    return (at_mono_ns - clock.mono_ns + clock.unix_ns) // 1_000_000_000
+
+
+def next_due_ns(now_mono_ns: int, interval_ns: int, clock: ClockPair) -> int:
+    """The next middle of an interval of UNIX time: jitter there never moves a sample into a neighbouring second."""
+    unix_ns = now_mono_ns - clock.mono_ns + clock.unix_ns
+    wait_ns = (interval_ns // 2 - unix_ns) % interval_ns
+    return now_mono_ns + (wait_ns or interval_ns)
+
+
+def reading_columns(plan: ProbePlan, samples: list[Sample]) -> dict[str, list[Any]]:
+    """The samples as columns of the `reading` table."""
+    rows = [(s.at_mono_ns, r) for s in samples for r in s.readings]
+    n = len(rows)
+    return {
+        "run": [plan.run] * n,
+        "cell": [plan.cell] * n,
+        "repeat": [plan.repeat] * n,
+        "at_mono_ns": [at for at, _ in rows],
+        "second_unix_s": [second_unix_s(at, plan.clock) for at, _ in rows],
+        "subject": [r.subject for _, r in rows],
+        "metric": [r.metric for _, r in rows],
+        "value": [float(r.value) for _, r in rows],
+        "unit": [r.unit for _, r in rows],
+    }
