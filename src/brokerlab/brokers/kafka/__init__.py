@@ -1,0 +1,1 @@
+"""Apache Kafka in KRaft mode, from its jars."""

@@ -1,0 +1,315 @@
+"""Kafka's settings as pure functions: a durability level to settings, settings read back to a level, and the names a
+workload may set."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brokerlab.brokers.contract import ComputedDurability
+from brokerlab.model.plan import CellPlan, Durability
+
+REPLICATION_SETTING = "default.replication.factor"  # topics are created with this many replicas
+
+# What a workload may set as broker_settings. A name that is a topic's goes to the topics, the rest to the servers.
+TOPIC_SETTINGS = frozenset(
+    [
+        "cleanup.policy",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
+        "delete.retention.ms",
+        "file.delete.delay.ms",
+        "flush.messages",
+        "flush.ms",
+        "index.interval.bytes",
+        "max.compaction.lag.ms",
+        "max.message.bytes",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms",
+        "message.timestamp.type",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "min.insync.replicas",
+        "preallocate",
+        "retention.bytes",
+        "retention.ms",
+        "segment.bytes",
+        "segment.index.bytes",
+        "segment.jitter.ms",
+        "segment.ms",
+        "unclean.leader.election.enable",
+    ]
+)
+SERVER_SETTINGS = frozenset(
+    [
+        "auto.leader.rebalance.enable",
+        "background.threads",
+        "connections.max.idle.ms",
+        "default.replication.factor",
+        "fetch.max.bytes",
+        "fetch.purgatory.purge.interval.requests",
+        "group.initial.rebalance.delay.ms",
+        "group.max.session.timeout.ms",
+        "group.min.session.timeout.ms",
+        "leader.imbalance.check.interval.seconds",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.enable",
+        "log.cleaner.threads",
+        "log.flush.interval.messages",
+        "log.flush.interval.ms",
+        "log.flush.offset.checkpoint.interval.ms",
+        "log.flush.scheduler.interval.ms",
+        "log.flush.start.offset.checkpoint.interval.ms",
+        "log.index.interval.bytes",
+        "log.index.size.max.bytes",
+        "log.message.timestamp.type",
+        "log.preallocate",
+        "log.retention.bytes",
+        "log.retention.check.interval.ms",
+        "log.retention.ms",
+        "log.roll.ms",
+        "log.segment.bytes",
+        "log.segment.delete.delay.ms",
+        "max.connections",
+        "max.connections.per.ip",
+        "message.max.bytes",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+        "offsets.commit.timeout.ms",
+        "offsets.load.buffer.size",
+        "producer.purgatory.purge.interval.requests",
+        "queued.max.request.bytes",
+        "queued.max.requests",
+        "replica.fetch.backoff.ms",
+        "replica.fetch.max.bytes",
+        "replica.fetch.min.bytes",
+        "replica.fetch.response.max.bytes",
+        "replica.fetch.wait.max.ms",
+        "replica.high.watermark.checkpoint.interval.ms",
+        "replica.lag.time.max.ms",
+        "replica.socket.receive.buffer.bytes",
+        "replica.socket.timeout.ms",
+        "request.timeout.ms",
+        "socket.listen.backlog.size",
+        "socket.receive.buffer.bytes",
+        "socket.request.max.bytes",
+        "socket.send.buffer.bytes",
+    ]
+)
+# Names of librdkafka, which both driver paths stand on.
+PRODUCER_SETTINGS = frozenset(
+    [
+        "acks",
+        "batch.num.messages",
+        "batch.size",
+        "compression.codec",
+        "compression.level",
+        "compression.type",
+        "enable.gapless.guarantee",
+        "enable.idempotence",
+        "linger.ms",
+        "message.send.max.retries",
+        "queue.buffering.backpressure.threshold",
+        "queue.buffering.max.ms",
+        "request.required.acks",
+        "request.timeout.ms",
+        "retries",
+        "retry.backoff.max.ms",
+        "retry.backoff.ms",
+        "sticky.partitioning.linger.ms",
+    ]
+)
+CONSUMER_SETTINGS = frozenset(
+    [
+        "auto.commit.interval.ms",
+        "check.crcs",
+        "fetch.error.backoff.ms",
+        "fetch.max.bytes",
+        "fetch.message.max.bytes",
+        "fetch.min.bytes",
+        "fetch.queue.backoff.ms",
+        "fetch.wait.max.ms",
+        "group.protocol",
+        "heartbeat.interval.ms",
+        "isolation.level",
+        "max.partition.fetch.bytes",
+        "max.poll.interval.ms",
+        "partition.assignment.strategy",
+        "queued.max.messages.kbytes",
+        "queued.min.messages",
+        "session.timeout.ms",
+    ]
+)
+SHARED_SETTINGS = frozenset(
+    [
+        "broker.address.family",
+        "broker.address.ttl",
+        "client.rack",
+        "connections.max.idle.ms",
+        "debug",
+        "max.in.flight",
+        "max.in.flight.requests.per.connection",
+        "message.copy.max.bytes",
+        "message.max.bytes",
+        "metadata.max.age.ms",
+        "receive.message.max.bytes",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "security.protocol",
+        "socket.connection.setup.timeout.ms",
+        "socket.keepalive.enable",
+        "socket.max.fails",
+        "socket.nagle.disable",
+        "socket.receive.buffer.bytes",
+        "socket.send.buffer.bytes",
+        "socket.timeout.ms",
+        "ssl.ca.location",
+        "ssl.certificate.location",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.key.location",
+    ]
+)
+# Ours to decide, with the workload field to use instead.
+DECIDED_ELSEWHERE = {
+    "advertised.listeners": "ports are chosen free",
+    "auto.offset.reset": "consumers always read from the beginning of their run's destinations",
+    "bootstrap.servers": "use endpoint",
+    "client.id": "it is the agent's name",
+    "enable.auto.commit": "use consumers.acknowledge",
+    "group.id": "use consumers.groups",
+    "listeners": "ports are chosen free",
+    "log.dirs": "data is kept where runs are kept",
+    "message.timeout.ms": "use producers.send_timeout",
+    "delivery.timeout.ms": "use producers.send_timeout",
+    "node.id": "use cluster size",
+    "num.partitions": "use destinations and partitions",
+    "process.roles": "every node is broker and controller",
+    "queue.buffering.max.kbytes": "use the producers' window",
+    "queue.buffering.max.messages": "use the producers' window",
+}
+
+
+@dataclass(frozen=True)
+class TopicDurability:
+    """What a durability level asks of a topic and of its producers."""
+
+    replication_factor: int
+    topic: dict[str, str]
+    acks: str
+
+
+LEVELS = {
+    Durability.L1: TopicDurability(3, {"min.insync.replicas": "2", "flush.messages": "1"}, "all"),
+    Durability.L2: TopicDurability(3, {"min.insync.replicas": "2"}, "all"),
+    Durability.L3: TopicDurability(1, {"min.insync.replicas": "1", "flush.messages": "1"}, "all"),
+    Durability.L4: TopicDurability(1, {"min.insync.replicas": "1"}, "1"),
+}
+
+
+def wanted_acks(level: Durability, client_settings: Mapping[str, str]) -> str:
+    """The acknowledgement producers ask for, as "all", "1" or "0": the level's, unless the client settings say."""
+    given = client_settings.get("acks", client_settings.get("request.required.acks", LEVELS[level].acks))
+    return "all" if given in ("-1", "all") else given
+
+
+def topic_settings(level: Durability, broker_settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings of every topic of a cell: the level's, then the workload's own."""
+    own = {name: value for name, value in broker_settings.items() if name in TOPIC_SETTINGS}
+    return {**LEVELS[level].topic, **own}
+
+
+def server_settings(broker_settings: Mapping[str, str]) -> dict[str, str]:
+    """The part of a workload's broker settings that goes into server.properties."""
+    return {name: value for name, value in broker_settings.items() if name not in TOPIC_SETTINGS}
+
+
+def replication_factor(level: Durability, broker_settings: Mapping[str, str]) -> int:
+    return int(broker_settings.get(REPLICATION_SETTING, LEVELS[level].replication_factor))
+
+
+def computed_durability(
+    *, replication_factor: int, min_insync_replicas: int, flush_messages: int, acks: str
+) -> ComputedDurability:
+    """The level that follows from settings, whoever set them.
+
+    Replicated: an acknowledgement waits for at least two copies. Fsynced: every append is flushed before it is
+    answered (`flush.messages` = 1, on followers too, which acks=all waits for). acks=0 promises nothing at all.
+    """
+    replicated = acks == "all" and replication_factor >= 2 and min_insync_replicas >= 2
+    fsynced = acks != "0" and flush_messages <= 1
+    level = {
+        (True, True): Durability.L1,
+        (True, False): Durability.L2,
+        (False, True): Durability.L3,
+        (False, False): Durability.L4,
+    }[replicated, fsynced]
+    because = {
+        "acks": acks,
+        "replication_factor": str(replication_factor),
+        "min.insync.replicas": str(min_insync_replicas),
+        "flush.messages": str(flush_messages),
+    }
+    return ComputedDurability(level, because)
+
+
+def planned_durability(cell: CellPlan) -> ComputedDurability:
+    """The level a cell's own settings would give, before any broker is asked."""
+    topic = topic_settings(cell.durability, cell.broker_settings)
+    flush_default = cell.broker_settings.get("log.flush.interval.messages", str(2**63 - 1))
+    return computed_durability(
+        replication_factor=replication_factor(cell.durability, cell.broker_settings),
+        min_insync_replicas=int(topic["min.insync.replicas"]),
+        flush_messages=int(topic.get("flush.messages", flush_default)),
+        acks=wanted_acks(cell.durability, cell.client_settings),
+    )
+
+
+def setting_problems(cell: CellPlan) -> list[str]:
+    """Names nobody knows, with the nearest valid one; names that are ours to decide; settings that contradict the
+    durability asked for."""
+    problems = _name_problems("broker_settings", cell.broker_settings, TOPIC_SETTINGS | SERVER_SETTINGS)
+    client_names = PRODUCER_SETTINGS | CONSUMER_SETTINGS | SHARED_SETTINGS
+    problems += _name_problems("client_settings", cell.client_settings, client_names)
+    problems += _acks_problems(cell.client_settings)
+    if problems:
+        return problems
+    try:
+        planned = planned_durability(cell)
+        factor = replication_factor(cell.durability, cell.broker_settings)
+    except ValueError as e:
+        return [f"broker_settings: not a whole number: {e}"]
+    if not cell.endpoint and factor > cell.nodes:
+        problems.append(f"{factor} replicas do not fit on {cell.nodes} node(s)")
+    if planned.level != cell.durability:
+        facts = ", ".join(f"{name}={value}" for name, value in planned.because.items())
+        problems.append(f"durability {cell.durability} was asked for, but these settings give {planned.level}: {facts}")
+    return problems
+
+
+def _acks_problems(client_settings: Mapping[str, str]) -> list[str]:
+    problems = [
+        f"client_settings.{name}: must be all, -1, 1 or 0, not {client_settings[name]!r}"
+        for name in ("acks", "request.required.acks")
+        if client_settings.get(name, "all") not in ("all", "-1", "1", "0")
+    ]
+    if "acks" in client_settings and "request.required.acks" in client_settings:
+        problems.append("client_settings: acks and request.required.acks are two names of one setting; give one")
+    return problems
+
+
+def _name_problems(field: str, given: Mapping[str, str], known: frozenset[str]) -> list[str]:
+    problems = []
+    for name in sorted(given.keys() - known):
+        if name in DECIDED_ELSEWHERE:
+            problems.append(f"{field}.{name}: decided by brokerlab: {DECIDED_ELSEWHERE[name]}")
+            continue
+        near = difflib.get_close_matches(name, known, n=1)
+        said = f"; did you mean {near[0]!r}?" if near else ""
+        problems.append(f"{field}.{name}: kafka has no such setting that may be set here{said}")
+    return problems
