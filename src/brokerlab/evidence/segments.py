@@ -1,0 +1,116 @@
+"""Which segments of a run can be read, and setting aside those that cannot, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from brokerlab.evidence.arrow import arrow_schema, schema_version
+from brokerlab.model.tables import Table
+
+ROOTS = ("evidence", "probes", "events")
+QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One readable file of one table, with the rows its footer declares."""
+
+    path: Path
+    execution: str  # "c01-r1"
+    table: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """One file in quarantine. `path` is where it lies now, relative to the run directory."""
+
+    path: Path
+    execution: str
+    table: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+def segments(run_directory: Path, table: Table) -> tuple[list[Segment], list[SetAside]]:
+    """The readable segments of `table` over all executions, and all of its segments in quarantine.
+
+    Every row group is read once, so damage behind an intact footer is found here and not in the middle of a query.
+    Files that fail move to quarantine/<path they had>, beside a `.reason` file; earlier ones are listed again. Names
+    that begin with a dot are still being written and are ignored.
+    """
+    readable = []
+    for path in _files(run_directory, table):
+        reason, rows = _check(path, table)
+        if reason is None:
+            readable.append(Segment(path, path.parent.parent.name, table.name, rows))
+        else:
+            _set_aside(run_directory, path, reason)
+    return readable, list(_in_quarantine(run_directory, table))
+
+
+def _files(run_directory: Path, table: Table) -> list[Path]:
+    return [
+        path
+        for root in ROOTS
+        for path in sorted((run_directory / root).glob(f"*/{table.name}/*.parquet"))
+        if not path.name.startswith(".")
+    ]
+
+
+def _check(path: Path, table: Table) -> tuple[str | None, int]:
+    """(why the file cannot be used or None, its rows)."""
+    try:
+        with pq.ParquetFile(path) as file:
+            found = file.schema_arrow
+            wrong = _schema_problem(found, table)
+            if wrong is not None:
+                return wrong, 0
+            rows = sum(batch.num_rows for batch in file.iter_batches(batch_size=1 << 18))
+            if rows != file.metadata.num_rows:
+                return f"{rows} rows where the footer says {file.metadata.num_rows}", 0
+            return None, rows
+    except (pa.ArrowException, OSError, ValueError) as e:
+        size = path.stat().st_size
+        return f"unreadable, {size} bytes: {' '.join(str(e).split())[:200]}", 0
+
+
+def _schema_problem(found: pa.Schema, table: Table) -> str | None:
+    version = schema_version(found)
+    if version != table.schema_version:
+        return f"schema version {version}, this pipeline reads {table.schema_version}"
+    wanted = arrow_schema(table)
+    missing = [name for name in wanted.names if name not in found.names]
+    if missing:
+        return f"columns missing: {', '.join(missing)}"
+    other = [f"{f.name} is {found.field(f.name).type}" for f in wanted if not _same(found.field(f.name).type, f.type)]
+    return f"types differ: {', '.join(other)}" if other else None
+
+
+def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Equal types; the name and nullability of a list's element do not matter."""
+    if pa.types.is_list(found) and pa.types.is_list(wanted):
+        return bool(found.value_type == wanted.value_type)
+    return bool(found == wanted)
+
+
+def _set_aside(run_directory: Path, path: Path, reason: str) -> None:
+    target = run_directory / QUARANTINE / path.relative_to(run_directory)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.with_name(target.name + ".reason").write_text(reason + "\n")  # first: never a file without its reason
+    path.replace(target)
+
+
+def _in_quarantine(run_directory: Path, table: Table) -> Iterator[SetAside]:
+    base = run_directory / QUARANTINE
+    for path in sorted(base.glob(f"*/*/{table.name}/*.parquet")):
+        note = path.with_name(path.name + ".reason")
+        reason = note.read_text().strip() if note.exists() else "no reason was recorded"
+        yield SetAside(path.relative_to(run_directory), path.parent.parent.name, table.name, reason)

@@ -1,0 +1,214 @@
+"""The one Spark session of a command: every setting that differs from Spark's default stands here, with its reason."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from brokerlab.errors import MachineError
+from brokerlab.home import cache_directory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER_VARIABLE = "BROKERLAB_SPARK_MASTER"
+MEMORY_VARIABLE = "BROKERLAB_SPARK_DRIVER_MEMORY"
+JVM_END_LIMIT_S = 60.0
+
+SETTINGS = {
+    "spark.ui.enabled": "false",  # nobody looks at it, and it costs start-up time and a port
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",  # an overflow is an error, not a wrong number
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # small tables: fewer tasks, not more
+    "spark.sql.shuffle.partitions": "2",  # evidence is summarised where it is made; 200 tasks would be all overhead
+    "spark.default.parallelism": "2",
+    "spark.sql.files.maxPartitionBytes": "32m",
+    "spark.sql.files.openCostInBytes": "65536",  # segments are small and many; at 4 MiB each, 8 would make a task
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # listing is done; no job for it
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "262144",
+    "spark.sql.codegen.wholeStage": "false",  # compiling a stage takes longer than running it on these row counts
+    "spark.shuffle.compress": "false",
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.artifact.isolation.enabled": "false",
+}
+
+# C1 and the serial collector start faster; the jobs are too short for the optimising compiler to pay.
+JVM_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=off")
+
+_LOG4J = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = spark: %p %c{1}: %m%n
+"""
+
+
+@contextmanager
+def spark_session(java_home: Path | None = None) -> Iterator[SparkSession]:
+    """A session for the length of a block. `java_home` is where bin/java lies; None leaves the search to Spark.
+
+    What the JVM itself says goes to a file that lives as long as the session, not to the user's terminal.
+    """
+    with tempfile.TemporaryDirectory(prefix="brokerlab-spark-") as scratch, _environment(java_home):
+        archive = _ClassArchive.of(java_home)
+        session = _start(Path(scratch), archive)
+        try:
+            yield session
+        finally:
+            _stop(session, archive)
+
+
+def _start(scratch: Path, archive: _ClassArchive) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    (scratch / "log4j2.properties").write_text(_LOG4J)
+    flags = [*JVM_FLAGS, f"-Dlog4j2.configurationFile={scratch / 'log4j2.properties'}", *archive.flags()]
+    builder = (
+        SparkSession.builder.appName("brokerlab")
+        .master(os.environ.get(MASTER_VARIABLE, "local[*]"))
+        .config("spark.driver.memory", os.environ.get(MEMORY_VARIABLE, "2g"))
+        .config("spark.driver.extraJavaOptions", " ".join(flags))
+        .config("spark.local.dir", str(scratch))
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+    )
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    said = scratch / "jvm.log"
+    try:
+        with _stderr_to(said):
+            session = builder.getOrCreate()
+            session.sparkContext.setLogLevel("ERROR")
+    except Exception as e:
+        lines = said.read_text(errors="replace").strip().splitlines() or [str(e)]
+        raise MachineError(
+            "Spark did not start: " + " | ".join(lines[-3:]), hint="brokerlab doctor checks Java and memory"
+        ) from e
+    return session
+
+
+def _stop(session: SparkSession, archive: _ClassArchive) -> None:
+    """Stop Spark and end its JVM, so that the next session in this process gets its own flags and Java."""
+    from pyspark import SparkContext
+
+    session.stop()
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    gateway.shutdown()
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    if process is None:
+        return
+    if process.stdin is not None:
+        process.stdin.close()  # the JVM ends when its standard input does
+    try:
+        process.wait(timeout=JVM_END_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    archive.keep(made=process.returncode == 0)
+
+
+@contextmanager
+def _stderr_to(file: Path) -> Iterator[None]:
+    """Whatever is started within the block has `file` as its standard error."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    try:
+        with file.open("ab") as f:
+            os.dup2(f.fileno(), 2)
+            try:
+                yield
+            finally:
+                sys.stderr.flush()
+                os.dup2(saved, 2)
+    finally:
+        os.close(saved)
+
+
+@contextmanager
+def _environment(java_home: Path | None) -> Iterator[None]:
+    """Variables that Spark's launcher reads, put back afterwards."""
+    wanted = {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
+    if java_home is not None:
+        wanted["JAVA_HOME"] = str(java_home)
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@dataclass(frozen=True)
+class _ClassArchive:
+    """Java's archive of loaded classes (AppCDS), which halves start-up: made once per Java and Spark, then reused.
+
+    The first session writes it as its JVM ends, under a name of its own, so a JVM that is killed leaves no broken
+    archive behind. Java ignores an archive that does not fit (-Xshare:auto): it can cost time, never correctness.
+    """
+
+    file: Path | None
+    temporary: Path | None
+
+    @classmethod
+    def of(cls, java_home: Path | None) -> _ClassArchive:
+        import pyspark
+
+        java = java_program(java_home)
+        directory = cache_directory() / "spark"
+        if java is None or not java.exists():
+            return cls(None, None)
+        described = f"{java.resolve()}:{java.stat().st_mtime_ns}:{pyspark.__file__}"
+        key = hashlib.sha256(described.encode()).hexdigest()[:12]
+        file = directory / f"pyspark-{pyspark.__version__}-{key}.jsa"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return cls(None, None)
+        return cls(file, file.with_name(f".{file.name}.{os.getpid()}"))
+
+    def flags(self) -> list[str]:
+        if self.file is None:
+            return []
+        return [
+            f"-XX:SharedArchiveFile={self.file}" if self.file.exists() else f"-XX:ArchiveClassesAtExit={self.temporary}"
+        ]
+
+    def keep(self, *, made: bool) -> None:
+        """Give the archive its name if the JVM ended well; else drop it, and the next session tries again."""
+        if self.temporary is None or self.file is None or not self.temporary.exists():
+            return
+        if made:
+            self.temporary.replace(self.file)
+        else:
+            self.temporary.unlink(missing_ok=True)
+
+
+def java_program(java_home: Path | None) -> Path | None:
+    """The `java` Spark's launcher will run: of `java_home`, of JAVA_HOME, or the first on PATH."""
+    home = java_home or (Path(os.environ["JAVA_HOME"]) if os.environ.get("JAVA_HOME") else None)
+    if home is not None:
+        return home / "bin" / "java"
+    found = shutil.which("java")
+    return Path(found) if found else None
