@@ -226,6 +226,7 @@ class _LineChunks:
             self._file.seek(0)
             text = self._file.read(self._chunk_bytes)
         if not text:
+            self.close()
             raise MachineError(f"{self._path} is empty: there is no line to send")
         return text if text.endswith(b"\n") else text + self._file.readline()
 
