@@ -1,1 +1,1 @@
-"""One file per command: parse, call, print."""
+"""The command line: one file per command under commands/, each of which parses, calls and prints."""

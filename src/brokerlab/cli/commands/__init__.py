@@ -1,0 +1,1 @@
+"""One module per command; each offers `command`. Imported only when its command is used."""

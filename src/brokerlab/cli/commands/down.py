@@ -1,0 +1,29 @@
+"""brokerlab down BROKER"""
+
+from __future__ import annotations
+
+import click
+
+from brokerlab.cli import options
+from brokerlab.cli.standing import standing_directory
+from brokerlab.cli.text import print_json
+
+
+@click.command()
+@options.broker_name
+@options.as_json
+def command(broker: str, as_json: bool) -> int:
+    """Stop BROKER where `brokerlab up` started it, and delete its data."""
+    from brokerlab.brokers.registry import broker_named
+    from brokerlab.cluster import daemon
+    from brokerlab.errors import NotFoundError
+
+    broker_named(broker)
+    answer = daemon.ask(standing_directory(), broker, "stop")
+    if answer is None:
+        raise NotFoundError(f"{broker} is not up", hint=f"brokerlab up {broker} starts it")
+    if as_json:
+        print_json(answer)
+    else:
+        click.echo(f"{broker}: stopped, data deleted")
+    return 0

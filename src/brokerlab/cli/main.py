@@ -1,0 +1,141 @@
+"""The front door: the table of commands, and the one place where an error becomes an exit code.
+
+Imports nothing heavy: a command's module is imported when the command is used, so that `--help` stays instant.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+import sys
+from importlib import import_module
+from typing import Any, NoReturn, cast
+
+import click
+
+from brokerlab.errors import BrokerlabError, ExitCode
+
+# name -> (module, what `brokerlab --help` says about it); the order is the order in which a newcomer needs them
+COMMANDS = {
+    "doctor": ("doctor", "Check this machine: Java, compiler, brokers, clock, disk, pacing."),
+    "demo": ("demo", "Run the shipped demo workload and show what comes out."),
+    "init": ("init", "Write a commented workload file to start from."),
+    "list": ("list", "List brokers, workloads or runs."),
+    "install": ("install", "Fetch a broker into the cache."),
+    "up": ("up", "Start a broker in the background."),
+    "status": ("status", "Show brokers that `up` started."),
+    "down": ("down", "Stop a broker that `up` started and delete its data."),
+    "plan": ("plan", "Show what a workload would do: cells, order, time, disk, settings."),
+    "run": ("run", "Run a workload: load, verify, analyse, report. Again: resume."),
+    "show": ("show", "Show a run: what was asked, its state, verdict and figures."),
+    "analyze": ("analyze", "Rebuild a run's tables and verdict from its evidence."),
+    "report": ("report", "Rebuild a run's HTML report from its tables."),
+    "rm": ("rm", "Delete a run."),
+    "completion": ("completion", "Print the completion script for your shell."),
+}
+_EPILOG = "Exit codes: 0 fine, 2 your input, 3 machine, 4 broker, 5 run invalid, 6 delivery violated, 7 objective missed, 130 interrupted."
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and short help by heart and imports only the one that is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in COMMANDS:
+            return None
+        return cast(click.Command, import_module(f"brokerlab.cli.commands.{COMMANDS[name][0]}").command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"no command is called {name!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; whatever happens leaves as an exit code and at most a few lines on stderr."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except BaseException as e:
+            code = exit_code_for(e)
+        ctx.exit(int(code or ExitCode.OK))
+
+
+def exit_code_for(error: BaseException) -> ExitCode:
+    """Say on stderr what went wrong, for people, and return what to say to the caller."""
+    if os.environ.get("BROKERLAB_TRACEBACK") and isinstance(error, Exception):
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+    if isinstance(error, BrokerlabError):
+        _say_error(error.message, error.hint)
+        return error.exit_code
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        _say_error("interrupted", None)
+        return ExitCode.INTERRUPTED
+    if isinstance(error, OSError) and error.errno == errno.EPIPE:
+        # The reader of our output has seen enough. Python would complain again when it closes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        _say_error(f"no space left: {error}", "free some space and give the same command again")
+        return ExitCode.MACHINE
+    if isinstance(error, Exception):
+        _say_error(
+            f"unexpected {type(error).__name__}: {error}",
+            "set BROKERLAB_TRACEBACK=1 and repeat the command to see where; please report it",
+        )
+        return ExitCode.MACHINE
+    raise error
+
+
+def _say_error(message: str, hint: str | None) -> None:
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {message}", err=True)
+    if hint:
+        click.echo(f"  {hint}", err=True)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_EPILOG,
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
+@click.version_option(package_name="brokerlab", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Measures, verifies and watches message brokers, and says when not to believe the numbers.
+
+    Start with `brokerlab doctor`, then `brokerlab demo`.
+    """
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main() -> NoReturn:
+    """The `brokerlab` command."""
+    try:
+        cli(prog_name="brokerlab")
+    except KeyboardInterrupt:
+        sys.exit(int(ExitCode.INTERRUPTED))
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Options that several commands share, so that they are spelled and explained alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from brokerlab.home import runs_directory
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+quiet = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+runs = click.option(
+    "--runs",
+    "runs",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where runs are kept (default: BROKERLAB_RUNS, else ./runs).",
+)
+run_name = click.argument("run", metavar="RUN", shell_complete=lambda *_: _run_names())
+broker_name = click.argument("broker", metavar="BROKER", shell_complete=lambda _c, _p, start: _broker_names(start))
+
+
+def runs_root(given: Path | None) -> Path:
+    return given.absolute() if given is not None else runs_directory()
+
+
+def _run_names() -> list[str]:
+    root = runs_directory()
+    return sorted((p.parent.name for p in root.glob("*/plan.json")), reverse=True) if root.is_dir() else []
+
+
+def _broker_names(start: str) -> list[str]:
+    from brokerlab.brokers.registry import BROKERS
+
+    return [name for name in BROKERS if name.startswith(start)]
