@@ -23,7 +23,7 @@ RECEIVE_BYTES = 1 << 18
 
 
 class Server:
-    """Accepts connections and serves them. A subclass may hold messages back: see `publish`, `next_due_ns`, `on_time`."""
+    """Accepts connections and serves them. A subclass may hold messages back: see the first methods."""
 
     def __init__(self, port: int, retain_bytes: int, limit_bytes: int) -> None:
         self.store: Store[Session] = Store(retain_bytes, limit_bytes)
@@ -44,6 +44,10 @@ class Server:
         if not full:
             self.append(session, batch)
         session.settle(batch.first_index, last, REJECTED if full else ACKNOWLEDGED)
+
+    def backlog(self, session: Session) -> int:
+        """Messages accepted that the session's group has not acknowledged."""
+        return sum(c.backlog() for c in session.cursors)
 
     def next_due_ns(self) -> int | None:
         """When `on_time` wants to be called, on the monotonic clock."""
@@ -182,7 +186,7 @@ class Server:
                 self._open(session, request)
                 return {}
             if request.get("do") == "backlog":
-                return {"backlog": sum(c.backlog() for c in session.cursors)}
+                return {"backlog": self.backlog(session)}
             return self.control(request)
         except UnknownDestinationError as e:
             return {"error": str(e)}

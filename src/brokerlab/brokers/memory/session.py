@@ -57,6 +57,8 @@ class Session:
 
     def settle(self, first: int, last: int, outcome: int) -> None:
         """Tell the client what became of its messages first..last, with the next flush."""
+        if self.closed:
+            return
         known = self._settled
         if known and known[-1][2] == outcome and known[-1][1] == first - 1:
             known[-1] = (known[-1][0], last, outcome)

@@ -1,0 +1,142 @@
+"""The faults a cell asks for, read from `broker_settings`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brokerlab.brokers.memory import settings as memory_settings
+
+SHARES = ("loss", "duplication", "reordering", "corruption", "reject", "drop_ack")
+NAMES = ("seed", "delay", "stall", *SHARES)
+_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*")
+_CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*")
+_STALL = re.compile(r"\s*at\s+(\S+)\s+for\s+(\S+)\s*")
+_ARGUMENTS = {"constant": "(duration)", "uniform": "(duration, duration)", "lognormal": "(median duration, sigma)"}
+
+
+@dataclass(frozen=True)
+class Delay:
+    """constant: first_ns. uniform: first_ns to second (ns). lognormal: median first_ns, sigma `second`."""
+
+    kind: str
+    first_ns: float
+    second: float = 0.0
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Nothing is processed for `for_ns`, beginning `at_ns` after the first message was published."""
+
+    at_ns: int
+    for_ns: int
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What to do to messages. Each share is the probability that a message suffers that fault; none suffers two."""
+
+    seed: int = 0
+    delay: Delay | None = None
+    stall: Stall | None = None
+    loss: float = 0.0
+    duplication: float = 0.0
+    reordering: float = 0.0
+    corruption: float = 0.0
+    reject: float = 0.0
+    drop_ack: float = 0.0
+
+    def any_share(self) -> bool:
+        return any(getattr(self, name) > 0 for name in SHARES)
+
+
+def parse_duration_ns(text: str) -> float:
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"must be a duration such as 2ms or 1.5s (got {text.strip()!r})")
+    return float(found[1]) * _NS[found[2]]
+
+
+def parse_delay(text: str) -> Delay:
+    """`constant(5ms)`, `uniform(1ms, 9ms)` or `lognormal(2ms, 0.5)`."""
+    found = _CALL.fullmatch(text)
+    if found is None or found[1] not in _ARGUMENTS:
+        raise ValueError("must be constant(5ms), uniform(1ms, 9ms) or lognormal(2ms, 0.5)")
+    kind, arguments = found[1], found[2].split(",")
+    if len(arguments) != (1 if kind == "constant" else 2):
+        raise ValueError(f"{kind} takes {_ARGUMENTS[kind]}")
+    first_ns = parse_duration_ns(arguments[0])
+    if kind == "constant":
+        return Delay(kind, first_ns)
+    if kind == "uniform":
+        second_ns = parse_duration_ns(arguments[1])
+        if second_ns < first_ns:
+            raise ValueError("uniform: the second duration must not be below the first")
+        return Delay(kind, first_ns, second_ns)
+    sigma = _number(arguments[1])
+    if not 0 < sigma <= 3:
+        raise ValueError("lognormal: sigma must be above 0 and at most 3")
+    return Delay(kind, first_ns, sigma)
+
+
+def parse_stall(text: str) -> Stall:
+    """`at 3s for 1s`."""
+    found = _STALL.fullmatch(text)
+    if found is None:
+        raise ValueError("must be written as: at 3s for 1s")
+    return Stall(int(parse_duration_ns(found[1])), int(parse_duration_ns(found[2])))
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"must be a number (got {text.strip()!r})")
+    return value
+
+
+def _share(text: str) -> float:
+    value = _number(text)
+    if not 0 <= value <= 1:
+        raise ValueError(f"must be between 0 and 1 (got {text!r})")
+    return value
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1 << 64:
+        raise ValueError(f"must be a whole number below 2^64 (got {text!r})")
+    return int(text)
+
+
+_PARSERS = {"seed": _seed, "delay": parse_delay, "stall": parse_stall} | dict.fromkeys(SHARES, _share)
+
+
+def parse_faults(settings: Mapping[str, str]) -> tuple[Faults, list[str]]:
+    """The faults, and every problem found; names that are not ours are ignored here."""
+    values: dict[str, object] = {}
+    problems: list[str] = []
+    for name in NAMES:
+        if name in settings:
+            try:
+                values[name] = _PARSERS[name](settings[name])
+            except ValueError as e:
+                problems.append(f"broker_settings.{name}: {e}")
+    faults = Faults(**values)  # type: ignore[arg-type]
+    total = sum(getattr(faults, name) for name in SHARES)
+    if total > 1:
+        problems.append(f"broker_settings: {' + '.join(SHARES)} must not exceed 1 (got {total:g})")
+    return faults, problems
+
+
+def problems(broker_settings: Mapping[str, str], client_settings: Mapping[str, str]) -> list[str]:
+    return [
+        *memory_settings.unknown_names(broker_settings, (*NAMES, *memory_settings.DEFAULTS), "broker_settings"),
+        *memory_settings.unknown_names(client_settings, (), "client_settings"),
+        *memory_settings.size_problems(broker_settings),
+        *parse_faults(broker_settings)[1],
+    ]
