@@ -40,12 +40,12 @@ class Block:
         n = len(self)
         if n == 0:
             return []
-        size = int(self.lengths[0])
-        first = int(self.offsets[0])
-        if n * size == int(self.offsets[-1]) + int(self.lengths[-1]) - first and bool((self.lengths == size).all()):
+        size, first = int(self.lengths[0]), int(self.offsets[0])
+        stride = int(self.offsets[-1] - first) // (n - 1) if n > 1 else size
+        if bool((self.lengths == size).all()) and first + stride * (n - 1) == int(self.offsets[-1]):
             # One strided view: 22 ns a message. 'V', not 'S', because 'S' drops trailing NULs.
-            whole = self.buffer[first : first + n * size].view(f"V{size}")
-            return [bytes(m) for m in whole.tolist()] if size == 0 else whole.tolist()
+            whole: npt.NDArray[np.void] = np.ndarray(n, f"V{size}", self.buffer, offset=first, strides=(stride,))  # type: ignore[arg-type]
+            return whole.tolist()
         view = memoryview(self.buffer)  # type: ignore[arg-type]
         return [bytes(view[o : o + s]) for o, s in zip(self.offsets.tolist(), self.lengths.tolist(), strict=True)]
 

@@ -1,1 +1,8 @@
-"""The small C library: built on first use with `cc`, loaded with ctypes; everything works without it, slower."""
+"""The small C library: built on first use with `cc`, loaded with ctypes; everything works without it, slower.
+
+`library()` gives it, or None with `why_not()` saying the reason. BROKERLAB_NATIVE=0 turns it off.
+"""
+
+from brokerlab.native.loader import library, why_not
+
+__all__ = ["library", "why_not"]

@@ -1,0 +1,101 @@
+/* brokerlab's small C core: clock and pacing, message headers, the ledger, the Kafka path.
+ *
+ * Everything here works on blocks of messages given as columns. Nothing allocates per message, nothing locks: an agent
+ * is one thread. The numpy twins in src/brokerlab/agent give identical evidence on the same input; a test holds that.
+ */
+#ifndef BROKERLAB_H
+#define BROKERLAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BL_ABI 1
+#define BL_HEADER_BYTES 40
+#define BL_MAGIC 0x4C42
+#define BL_VERSION 1
+
+enum { BL_ACKNOWLEDGED = 0, BL_REJECTED = 1, BL_UNKNOWN = 2, BL_SENT = 3, BL_OUTCOMES = 4 };
+
+/* ---- clock.c ---- */
+int64_t bl_now_ns(void);
+void bl_prepare_pacing(void);
+int64_t bl_sleep_until(int64_t mono_ns);
+
+/* ---- message.c ---- */
+typedef struct {
+    uint16_t magic;
+    uint8_t version, flags;
+    uint32_t run_tag;
+    uint16_t producer, partition;
+    uint32_t length;
+    int64_t sequence, scheduled_ns;
+    uint64_t checksum;
+} bl_header;
+
+uint64_t bl_checksum(const uint8_t *message, int64_t length);
+uint64_t bl_body_sum(const uint8_t *message, int64_t length);
+
+/* ---- interval.c: counters and histograms by destination, second and phase ---- */
+#define BL_BITS 7
+#define BL_LARGEST_NS (((int64_t)1 << 42) - 1)
+#define BL_BUCKETS (((42 - BL_BITS - 1) << BL_BITS) + (1 << (BL_BITS + 1)))
+
+enum { BL_PUBLISH, BL_END_TO_END, BL_SEND_DELAY, BL_MEASURES };
+enum { BL_DUE, BL_C_SENT, BL_C_ACKNOWLEDGED, BL_C_REJECTED, BL_C_UNKNOWN, BL_RECEIVED, BL_REDELIVERED, BL_BYTES,
+       BL_NEGATIVE, BL_COUNTERS };
+
+typedef struct {
+    uint32_t *count; /* BL_BUCKETS of them, made when first used */
+    int32_t lowest, highest;
+    int64_t samples, min_ns, max_ns, sum_ns;
+} bl_histogram;
+
+typedef struct {
+    int64_t second;
+    int32_t destination, phase;
+    int64_t counter[BL_COUNTERS];
+    bl_histogram histogram[BL_MEASURES];
+} bl_slot;
+
+typedef struct {
+    int64_t unix_minus_mono_ns, measure_from_ns; /* set at the agreed start */
+    int32_t partitions;                          /* per destination */
+    bl_slot **slot;
+    int32_t slots, capacity;
+    bl_slot **spare;
+    int32_t spares;
+    bl_slot *last;
+    int64_t last_from_ns, last_to_ns;
+} bl_intervals;
+
+void bl_intervals_init(bl_intervals *, int32_t partitions);
+void bl_intervals_free(bl_intervals *);
+bl_slot *bl_slot_at(bl_intervals *, int64_t scheduled_ns, int32_t partition);
+void bl_record(bl_slot *, int measure, int64_t value_ns);
+void bl_intervals_clear(bl_intervals *);
+
+/* ---- rows that leave the ledger ---- */
+typedef struct {
+    int32_t partition, outcome;
+    int64_t first, last;
+} bl_outcome_row;
+
+typedef struct {
+    int32_t producer, partition, epoch, pad;
+    int64_t first, last, first_ns, last_ns, ordinal, redelivered, first_position, last_position;
+} bl_sequence_row;
+
+typedef struct {
+    int32_t producer, partition, outcome, pad;
+    int64_t sequence, scheduled_ns, at_ns, ordinal;
+} bl_message_row;
+
+/* A growing array; `grow` makes room for one more and returns where it goes. */
+typedef struct {
+    char *data;
+    int64_t count, capacity;
+    size_t size;
+} bl_rows;
+void *bl_rows_grow(bl_rows *);
+
+#endif

@@ -1,0 +1,82 @@
+"""`python -m brokerlab.agent`: one load process. Plan and commands on standard input, events on standard output."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from brokerlab.agent.consuming import Consuming
+from brokerlab.agent.control import Control
+from brokerlab.agent.evidence_process import EvidencePipe
+from brokerlab.agent.notes import EvidenceNotes
+from brokerlab.agent.pacer import prepare_pacing, sleeper
+from brokerlab.agent.producing import Producing
+from brokerlab.agent.receiver import Receiver
+from brokerlab.agent.sender import Sender
+from brokerlab.brokers.registry import broker_named
+from brokerlab.errors import BrokerlabError, ExitCode
+from brokerlab.model.plan import AgentPlan, Role
+
+CLOSE_S = 5.0
+
+
+def _end_soon(*_: object) -> None:
+    """SIGTERM: the input is treated as ended, so the loop saves and ends; five seconds later the kernel ends us."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, sys.stdin.fileno())
+    signal.alarm(5)
+
+
+def work(plan: AgentPlan, control: Control) -> None:
+    """From connecting to the last row of evidence on disk."""
+    constants = {"run": plan.run, "cell": plan.cell, "repeat": plan.repeat, "agent": plan.agent}
+    broker = broker_named(plan.broker)
+    pipe = EvidencePipe(Path(plan.evidence_directory), plan.agent, constants)
+    try:
+        notes = EvidenceNotes(plan, pipe)
+        loop: Producing | Consuming
+        if plan.role is Role.PRODUCER:
+            senders = [Sender(plan, n, broker.producer(plan, n)) for n in plan.members]
+            members: list[Sender] | list[Receiver] = senders
+            loop = Producing(plan, senders, control, pipe, notes, sleeper())
+        else:
+            receivers = [Receiver(plan, n, broker.consumer(plan, n)) for n in plan.members]
+            members = receivers
+            loop = Consuming(plan, receivers, control, pipe, notes)
+        control.say("ready", driver=members[0].client.path, pid=os.getpid(), writer_pid=pipe.pid)
+        command = control.command(wait_s=3600)
+        result: dict[str, object] = {}
+        if command is not None and command["command"] == "start":
+            gc.freeze()
+            gc.disable()  # nothing here makes cycles per message; a collection is a pause of milliseconds
+            result = loop.run(command["start_mono_ns"], command["unix_minus_mono_ns"])
+        for member in members:
+            member.close(time.monotonic_ns() + round(CLOSE_S * 1e9))
+    finally:
+        pipe.close()
+    control.say("done", **result)
+
+
+def main() -> int:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's affair
+    signal.signal(signal.SIGTERM, _end_soon)
+    control = Control()
+    line = control.read_line()
+    if line is None:
+        return ExitCode.USER
+    plan = AgentPlan.model_validate_json(line)
+    prepare_pacing()
+    try:
+        work(plan, control)
+    except BrokerlabError as e:
+        control.say("failed", kind=type(e).__name__, message=str(e), exit_code=int(e.exit_code))
+        return e.exit_code
+    return ExitCode.OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""Evidence leaves the agent through a pipe to a process of its own, so that writing never disturbs sending.
+
+The writer also outlives an agent that is killed: it sees the pipe end, writes what it has, and ends. A frame on the
+pipe is a length and a pickled (table, columns); the columns every row shares are added on the other side.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from brokerlab.errors import AgentError, DiskFullError, ExitCode
+
+SEGMENT_S = 2.0
+_LENGTH = struct.Struct("<Q")
+
+
+class EvidencePipe:
+    """The agent's end: `put` never blocks; what the pipe cannot take waits in memory."""
+
+    def __init__(self, directory: Path, agent: str, constants: Mapping[str, Any]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "brokerlab.agent.evidence_process"], stdin=subprocess.PIPE, close_fds=True
+        )
+        assert self._process.stdin is not None
+        self._fd = self._process.stdin.fileno()
+        self._waiting: deque[memoryview] = deque()
+        self._frame((str(directory), agent, dict(constants)))
+        os.set_blocking(self._fd, False)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def put(self, table: str, columns: Mapping[str, Any]) -> None:
+        """Rows of one table as columns, without the ones every row shares."""
+        self._frame((table, dict(columns)))
+
+    def _frame(self, value: object) -> None:
+        body = pickle.dumps(value, protocol=5)
+        self._waiting.append(memoryview(_LENGTH.pack(len(body)) + body))
+        self.push()
+
+    def push(self) -> None:
+        """Write as much as the pipe takes now. Raises when the writer is gone: DiskFullError if that was why."""
+        try:
+            while self._waiting:
+                written = os.write(self._fd, self._waiting[0])
+                self._waiting[0] = self._waiting[0][written:]
+                if not self._waiting[0]:
+                    self._waiting.popleft()
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._raise(self._process.wait())
+
+    def close(self) -> None:
+        """Send the rest and wait until all of it is on disk."""
+        os.set_blocking(self._fd, True)
+        self.push()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        code = self._process.wait()
+        if code:
+            self._raise(code)
+
+    def _raise(self, code: int) -> None:
+        if code == ExitCode.MACHINE:
+            raise DiskFullError(
+                "no space left for evidence",
+                hint="free some space and give the same command again: finished executions are kept",
+            )
+        raise AgentError(f"the process that writes evidence ended with code {code}")
+
+
+def _read_frame(stream: BinaryIO) -> Any:
+    """The next frame, or None at the end or where the agent died in the middle of one."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    size = _LENGTH.unpack(head)[0]
+    body = stream.read(size)
+    return pickle.loads(body) if len(body) == size else None
+
+
+def write_evidence(stream: BinaryIO) -> None:
+    """Write frames as segments until the stream ends. Raises DiskFullError; earlier segments stay whole."""
+    from brokerlab.evidence.tables import EVIDENCE_TABLES
+    from brokerlab.evidence.writer import SegmentWriter
+
+    opening = _read_frame(stream)
+    if opening is None:
+        return
+    directory, agent, constants = opening
+    writers: dict[str, SegmentWriter] = {}
+    flushed = time.monotonic()
+    while (frame := _read_frame(stream)) is not None:
+        name, columns = frame
+        n = len(next(iter(columns.values())))
+        table = EVIDENCE_TABLES[name]
+        shared = {c: [v] * n for c, v in constants.items() if c in table.names() and c not in columns}
+        if name not in writers:
+            writers[name] = SegmentWriter(Path(directory), agent, table)
+        writers[name].add({**columns, **shared})
+        if time.monotonic() - flushed >= SEGMENT_S:
+            for writer in writers.values():
+                writer.flush()
+            flushed = time.monotonic()
+    for writer in writers.values():
+        writer.flush()
+
+
+if __name__ == "__main__":
+    import signal
+
+    for ignored in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ignored, signal.SIG_IGN)  # the end of the pipe is the only way to end: nothing is lost
+    try:
+        write_evidence(sys.stdin.buffer)
+    except DiskFullError as e:
+        sys.stderr.write(f"{e}\n")
+        sys.exit(ExitCode.MACHINE)

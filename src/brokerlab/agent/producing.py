@@ -1,0 +1,101 @@
+"""The loop of an agent that produces."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from brokerlab.agent.control import Control
+from brokerlab.agent.evidence_process import EvidencePipe
+from brokerlab.agent.notes import EvidenceNotes
+from brokerlab.agent.seconds import Seconds, say_live
+from brokerlab.agent.sender import Sender
+from brokerlab.model.plan import AgentPlan
+
+CONTROL_EVERY_NS = 20_000_000
+IDLE_NS = 1_000_000
+
+
+class Producing:
+    """Wakes at every tick, lets each sender do what is due, writes evidence every second."""
+
+    def __init__(
+        self,
+        plan: AgentPlan,
+        senders: list[Sender],
+        control: Control,
+        pipe: EvidencePipe,
+        notes: EvidenceNotes,
+        sleep_until: Callable[[int], int],
+    ) -> None:
+        self._plan = plan
+        self._senders = senders
+        self._control = control
+        self._pipe = pipe
+        self._notes = notes
+        self._sleep_until = sleep_until
+        self._ticks = 0
+        self._finish = False
+
+    def run(self, start_ns: int, unix_minus_mono_ns: int) -> dict[str, object]:
+        """Produce from the agreed start to the end of the measure phase, wait for the last settlements, and return
+        what the runner wants to know at the end."""
+        for sender in self._senders:
+            sender.begin(start_ns, unix_minus_mono_ns)
+        now = self._sleep_until(start_ns)
+        self._seconds = Seconds(self._plan.phases, start_ns, unix_minus_mono_ns, now)
+        self._next_control_ns = now
+        while not self._finish and not all(s.has_sent_all(now) for s in self._senders):
+            now = self._turn(now)
+        for sender in self._senders:
+            sender.note_the_unsent()
+        assert self._plan.producers is not None
+        patience_ns = now + round((self._plan.producers.send_timeout_s + 1) * 1e9)
+        while not self._finish and now < patience_ns and not all(s.is_settled() for s in self._senders):
+            now = self._turn(now)
+        for sender in self._senders:
+            sender.finish(now)
+        self._close_second(time.monotonic_ns())
+        return self._result()
+
+    def _turn(self, now: int) -> int:
+        """One tick: all senders once, the once-a-second work if its time has come, sleep. Returns the time after."""
+        self._ticks += 1
+        for sender in self._senders:
+            sender.step(now)
+        if now >= self._seconds.next_ns:
+            self._close_second(now)
+        if now >= self._next_control_ns:
+            self._next_control_ns = now + CONTROL_EVERY_NS
+            self._pipe.push()
+            command = self._control.command()
+            if command is not None and command["command"] == "finish":
+                self._finish = True
+        soonest = min(s.next_due_ns() for s in self._senders)
+        earliest = now + self._plan.tick_ns
+        if any(s.wants_soon() for s in self._senders):
+            return self._sleep_until(earliest)
+        return self._sleep_until(max(min(soonest, now + IDLE_NS), earliest))
+
+    def _close_second(self, now: int) -> None:
+        totals = dict.fromkeys(("sent", "acknowledged", "rejected", "unknown", "bytes", "buffer_full"), 0)
+        in_flight = 0
+        for sender in self._senders:
+            self._notes.producer(sender.number, sender.take())
+            self._notes.errors(sender.errors, now)
+            sender.errors = {}
+            of = sender.totals()
+            for name in ("sent", "acknowledged", "rejected", "unknown", "bytes"):
+                totals[name] += getattr(of, name)
+            totals["buffer_full"] += sender.buffer_full
+            in_flight += of.in_flight
+        totals["ticks"] = self._ticks
+        levels = {"behind": sum(s.behind(now) for s in self._senders), "in_flight": in_flight}
+        say_live(self._control, self._seconds.close(now, totals, levels, self._notes))
+
+    def _result(self) -> dict[str, object]:
+        totals = [s.totals() for s in self._senders]
+        return {
+            **{name: sum(getattr(t, name) for t in totals) for name in ("sent", "acknowledged", "rejected", "unknown")},
+            "highest_acknowledged": [[p, q, last] for (p, q), last in self._notes.highest_acknowledged.items()],
+        }

@@ -1,0 +1,231 @@
+"""One producer at work: what is due is cut from the pool, stamped, handed to the client; what settled is noted.
+
+Open loop: send times are fixed by the schedule and nothing the broker does moves them. Closed loop: a window of
+unacknowledged messages, refilled as they settle; there the scheduled time is the moment of sending.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from brokerlab.agent.ledger import LedgerShape, ProducerTotals, Rows, producer_ledger, ring_size
+from brokerlab.agent.payload import PayloadPool
+from brokerlab.agent.schedule import Schedule
+from brokerlab.agent.stamp import BLOCK_MOST, stamper
+from brokerlab.brokers.contract import Producer
+from brokerlab.model.blocks import Block, Int64s
+from brokerlab.model.plan import AgentPlan
+
+NEVER_NS = 1 << 62
+CHUNK = 1 << 16  # due times made ahead
+BEHIND_MOST = 1 << 22  # due times kept while the client does not take them
+GRACE_NS = 200_000_000  # after the end of the measure phase, for what was due just before it
+
+
+class Sender:
+    """One producer of an agent: schedule, payloads, connection and ledger."""
+
+    def __init__(self, plan: AgentPlan, number: int, client: Producer) -> None:
+        producers = plan.producers
+        assert producers is not None
+        self.number = number
+        self.client = client
+        self._plan = plan
+        self._window = producers.schedule.window
+        self._limit = self._window or producers.window_limit
+        self._timeout_ns = round(producers.send_timeout_s * 1e9)
+        cell_partitions = len(plan.destinations) * plan.partitions
+        self._pool = PayloadPool(
+            producers.payload,
+            producers.keys,
+            partitions=cell_partitions,
+            seed=plan.seed,
+            producer=number,
+            run_tag=plan.run_tag,
+        )
+        self._stamper = stamper(self._pool, cell_partitions)
+        rate = producers.schedule.rate_per_s
+        self.ledger = producer_ledger(
+            LedgerShape(
+                producers=plan.producers_in_cell,
+                destinations=len(plan.destinations),
+                partitions=plan.partitions,
+                ring_size=ring_size(self._limit, rate, producers.send_timeout_s),
+                keep_messages=plan.keep_messages,
+            )
+        )
+        self._due: Int64s = np.empty(0, np.int64)
+        self._at = 0  # position in _due of the next message to send
+        self._noted = 0  # position in _due up to which `due` is counted
+        self._index = 0  # number of the next message
+        self._in_flight = 0
+        self._schedule: Schedule | None = None
+        self._last_expiry_ns = 0
+        self.buffer_full = 0
+        self.errors: dict[str, int] = {}
+
+    def begin(self, start_ns: int, unix_minus_mono_ns: int) -> None:
+        """The agreed start is known: the schedule becomes times."""
+        plan = self._plan
+        assert plan.producers is not None
+        phases = plan.phases
+        measure_from_ns = start_ns + round(phases.warm_up_s * 1e9)
+        self._start_ns = start_ns
+        self.end_ns = measure_from_ns + round(phases.measure_s * 1e9)
+        self.ledger.start(unix_minus_mono_ns, measure_from_ns)
+        if self._window is None:
+            self._schedule = Schedule(
+                plan.producers.schedule, phases, seed=plan.seed, producer=self.number, producers=plan.producers_in_cell
+            )
+            self._refill()
+
+    def _refill(self) -> None:
+        """Append due times; those already sent are dropped."""
+        assert self._schedule is not None
+        fresh = self._schedule.due_offsets_ns(CHUNK) + self._start_ns
+        self._due = np.concatenate([self._due[self._at :], fresh])
+        self._noted -= self._at
+        self._at = 0
+
+    def next_due_ns(self) -> int:
+        """When the next message is due; NEVER_NS when none is left."""
+        if self._at == len(self._due):
+            return NEVER_NS
+        return int(self._due[self._at])
+
+    def wants_soon(self) -> bool:
+        """Whether the client should be asked again within a tick: something is in flight or waits to be sent."""
+        return self._in_flight > 0
+
+    def step(self, now_ns: int) -> None:
+        """Settle what the client learnt, give up what is too old, send what is due."""
+        self._settle(now_ns)
+        if self._window is not None:
+            self._step_closed(now_ns)
+        elif self._at == len(self._due) or self._due[self._at] <= now_ns:
+            self._step_open(now_ns)
+
+    def _settle(self, now_ns: int) -> None:
+        settlements = self.client.settled()
+        if len(settlements):
+            self._in_flight -= self.ledger.settled(settlements)
+        for kind, n in settlements.errors.items():
+            self.errors[kind] = self.errors.get(kind, 0) + n
+        if now_ns - self._last_expiry_ns > 100_000_000:
+            self._last_expiry_ns = now_ns
+            self._give_up(now_ns - self._timeout_ns, now_ns, "no word within the send timeout")
+
+    def _give_up(self, sent_before_ns: int, now_ns: int, kind: str) -> None:
+        expired = self.ledger.expire(sent_before_ns, now_ns)
+        if expired:
+            self._in_flight -= expired
+            self.errors[kind] = self.errors.get(kind, 0) + expired
+
+    def _note_due(self, now_ns: int) -> int:
+        """Count what has become due; returns how many messages wait."""
+        until = int(np.searchsorted(self._due, now_ns, side="right"))
+        while until == len(self._due) and len(self._due) - self._at < BEHIND_MOST:
+            before = len(self._due) - self._at
+            self._refill()
+            until = int(np.searchsorted(self._due, now_ns, side="right"))
+            if len(self._due) == before:
+                break
+        if until > self._noted:
+            first = self._index + self._noted - self._at
+            self.ledger.due(first, self._due[self._noted : until], self._pool.partition_pattern)
+            self._noted = until
+        return until - self._at
+
+    def _step_open(self, now_ns: int) -> None:
+        waiting = self._note_due(now_ns)
+        while waiting > 0:
+            taken, asked = self._send(waiting, None)
+            waiting -= taken
+            if taken < asked or asked == 0:
+                self.buffer_full += 1
+                return
+
+    def _step_closed(self, now_ns: int) -> None:
+        assert self._window is not None
+        if now_ns >= self.end_ns:
+            return
+        while (free := self._window - self._in_flight) >= max(1, self._window // 8):
+            taken, asked = self._send(free, now_ns)
+            if taken < asked or asked == 0:
+                self.buffer_full += 1
+                return
+            if asked == BLOCK_MOST:
+                self._settle(now_ns)
+            now_ns = time.monotonic_ns()
+
+    def _send(self, wanted: int, scheduled_ns: int | None) -> tuple[int, int]:
+        """Offer up to `wanted` messages as one block: (taken, asked)."""
+        most = min(wanted, BLOCK_MOST, self._limit - self._in_flight, self.ledger.room())
+        if most <= 0:
+            return 0, 0
+        slot, n = self._pool.take(most)
+        due = self._due[self._at : self._at + n]
+        scheduled = due if scheduled_ns is None else np.full(n, scheduled_ns, np.int64)
+        partitions, sequences = self._stamper.stamp(slot, self._index, scheduled)
+        pool = self._pool
+        lengths = pool.lengths[slot : slot + n]
+        keys = pool.key_pattern
+        if keys is not None:
+            keys = keys[(self._index + np.arange(n)) % len(keys)]
+        block = Block(pool.buffer, pool.offsets[slot : slot + n], lengths, partitions, self._index, keys)
+        taken = self.client.send(block)
+        if taken < n:
+            self._stamper.take_back(taken)
+            scheduled, sequences = scheduled[:taken], sequences[:taken]
+            partitions, lengths = partitions[:taken], lengths[:taken]
+        if taken:
+            if self._window is not None:
+                self.ledger.due(self._index, scheduled, pool.partition_pattern)
+            self.ledger.sent(self._index, scheduled, partitions, sequences, lengths, time.monotonic_ns())
+            self._index += taken
+            self._in_flight += taken
+            if scheduled_ns is None:
+                self._at += taken
+        return taken, n
+
+    def behind(self, now_ns: int) -> int:
+        """Messages due but not sent (a lower bound beyond some millions)."""
+        return int(np.searchsorted(self._due, now_ns, side="right")) - self._at if self._window is None else 0
+
+    def has_sent_all(self, now_ns: int) -> bool:
+        """The measure phase is over and so is what was due in it, or the grace time for that."""
+        if now_ns < self.end_ns:
+            return False
+        return self._at == len(self._due) or now_ns >= self.end_ns + GRACE_NS
+
+    def note_the_unsent(self) -> None:
+        """Count what the schedule still held when sending ended: due, never sent."""
+        if self._schedule is None:
+            return
+        rest = self._due[self._noted :]
+        index = self._index + self._noted - self._at
+        while len(rest):
+            self.ledger.due(index, rest, self._pool.partition_pattern)
+            index += len(rest)
+            rest = self._schedule.due_offsets_ns(CHUNK) + self._start_ns
+        self._due, self._at, self._noted = np.empty(0, np.int64), 0, 0
+
+    def finish(self, now_ns: int) -> None:
+        """Whatever has not settled by now is unknown."""
+        self._settle(now_ns)
+        self._give_up(NEVER_NS, now_ns, "not settled when the producer ended")
+
+    def is_settled(self) -> bool:
+        return self._in_flight == 0
+
+    def totals(self) -> ProducerTotals:
+        return self.ledger.totals()
+
+    def take(self) -> Rows:
+        return self.ledger.take()
+
+    def close(self, deadline_ns: int) -> None:
+        self._pool.close()
+        self.client.close(deadline_ns)

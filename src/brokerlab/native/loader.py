@@ -1,0 +1,103 @@
+"""Loads the C library and declares its functions.
+
+Pointers to numpy memory are passed as plain integers (`address(array)`), taken once where the array is made: asking
+numpy for them in a hot loop costs more than the call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from brokerlab.errors import MachineError
+from brokerlab.native.build import built_library
+
+P, I32, I64 = c_void_p, c_int32, c_int64
+
+_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "bl_now_ns": (I64, ()),
+    "bl_prepare_pacing": (None, ()),
+    "bl_sleep_until": (I64, (I64,)),
+    "bl_checksum": (c_uint64, (P, I64)),
+    "bl_body_sum": (c_uint64, (P, I64)),
+    "bl_stamp": (None, (P, P, P, I64, I64, P, I64, I64, P, P, P, P)),
+    "bl_unstamp": (None, (P, I64, I64, P)),
+    "bl_slots": (I32, (P,)),
+    "bl_slot_copy": (None, (P, I32, P, P, P, P, P)),
+    "bl_ledger_start": (None, (P, I64, I64)),
+    "bl_producer_ledger_new": (P, (I32, I32, I64, I32)),
+    "bl_producer_ledger_free": (None, (P,)),
+    "bl_due": (None, (P, P, P, I64, I64, I64)),
+    "bl_sent": (None, (P, I64, P, P, P, P, I64, I64)),
+    "bl_settled": (I64, (P, P, P, P, I64)),
+    "bl_expire": (I64, (P, I64, I64)),
+    "bl_room": (I64, (P,)),
+    "bl_producer_totals": (None, (P, P)),
+    "bl_producer_rows": (None, (P, POINTER(P), POINTER(I64), POINTER(P), POINTER(I64))),
+    "bl_producer_clear": (None, (P,)),
+    "bl_consumer_ledger_new": (P, (c_uint32, I32, I32, I32, I32)),
+    "bl_consumer_ledger_free": (None, (P,)),
+    "bl_received": (None, (P, P, P, P, P, I64, I64, I32)),
+    "bl_consumer_totals": (None, (P, P)),
+    "bl_highest": (P, (P,)),
+    "bl_consumer_rows": (None, (P, POINTER(P), POINTER(I64), POINTER(P), POINTER(I64))),
+    "bl_consumer_clear": (None, (P,)),
+    "bl_kafka_open": (c_int, (c_char_p, c_char_p, c_size_t)),
+    "bl_kafka_error_name": (c_char_p, (c_int,)),
+    "bl_kafka_producer_new": (P, (P, P, c_int, P, c_int, c_int, c_char_p, c_size_t)),
+    "bl_kafka_send": (I64, (P, P, P, P, P, P, I64, I64, P)),
+    "bl_kafka_settled": (I64, (P, P, P, P, I64)),
+    "bl_kafka_flush": (None, (P, c_int)),
+    "bl_kafka_producer_free": (None, (P,)),
+    "bl_kafka_consumer_new": (P, (P, P, c_int, P, c_int, c_int, I64, c_char_p, c_size_t)),
+    "bl_kafka_subscribe": (c_int, (P, c_int)),
+    "bl_kafka_assigned": (c_int, (P,)),
+    "bl_kafka_receive": (I64, (P, c_int, I64, P, P, P, P)),
+    "bl_kafka_release": (None, (P,)),
+    "bl_kafka_acknowledge": (c_int, (P, c_int)),
+    "bl_kafka_remaining": (I64, (P, c_int)),
+    "bl_kafka_consumer_free": (None, (P,)),
+}
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Where a C-contiguous array's memory begins. The caller keeps the array alive."""
+    return int(array.__array_interface__["data"][0])
+
+
+def copied(pointer: int | None, count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """A copy of `count` C structs as a structured array."""
+    if not pointer or count == 0:
+        return np.empty(0, dtype)
+    raw = ctypes.string_at(pointer, count * dtype.itemsize)
+    return np.frombuffer(raw, dtype)
+
+
+@cache
+def _loaded() -> tuple[ctypes.CDLL | None, str]:
+    if os.environ.get("BROKERLAB_NATIVE") == "0":
+        return None, "turned off by BROKERLAB_NATIVE=0"
+    try:
+        lib = ctypes.CDLL(str(built_library()))
+    except (MachineError, OSError) as e:
+        return None, str(e)
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib, ""
+
+
+def library() -> ctypes.CDLL | None:
+    """The loaded library, or None."""
+    return _loaded()[0]
+
+
+def why_not() -> str:
+    """Why there is no library; empty when there is one."""
+    return _loaded()[1]
