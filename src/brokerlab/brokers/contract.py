@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from brokerlab.model.blocks import Block, Deliveries, Settlements
 from brokerlab.model.plan import AgentPlan, CellPlan, Durability, Endpoint
@@ -189,3 +189,10 @@ class Broker(Protocol):
     def consumer(self, plan: AgentPlan, number: int) -> Consumer: ...
 
     def probe(self, nodes: tuple[NodeInfo, ...]) -> BrokerProbe | None: ...
+
+
+@runtime_checkable
+class PlansDurability(Protocol):
+    """Optional power of a Broker: to say before anything runs which settings a cell's durability would follow from."""
+
+    def planned_durability(self, cell: CellPlan) -> ComputedDurability: ...
