@@ -1,0 +1,82 @@
+"""brokerlab show RUN"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from brokerlab.cli import options
+from brokerlab.cli.run_state import ExecutionState, execution_states, in_progress, stored_verdict
+from brokerlab.cli.text import aligned, print_json
+from brokerlab.cli.verdict_text import read_summary, summary_lines, verdict_lines
+
+if TYPE_CHECKING:
+    from brokerlab.model.plan import RunPlan
+
+
+@click.command()
+@options.run_name
+@options.runs
+@options.as_json
+def command(run: str, runs: Path | None, as_json: bool) -> int:
+    """Show RUN: what was asked, its state, verdict and figures. "last" is the newest; part of a name will do."""
+    from brokerlab.results.directory import find_run
+
+    found = find_run(options.runs_root(runs), run)
+    plan = found.plan()
+    running = in_progress(found)
+    states = execution_states(found, plan, running)
+    verdict = stored_verdict(found)
+    report = found.report_file if found.report_file.exists() else None
+    if as_json:
+        print_json(
+            {
+                "run": found.name,
+                "path": str(found.path),
+                "in_progress": running,
+                "complete": all(s.state == "finished" for s in states),
+                "plan": plan.model_dump(mode="json"),
+                "executions": [vars(s) for s in states],
+                "verdict": verdict.model_dump(mode="json") if verdict else None,
+                "summary": read_summary(found),
+                "report": str(report) if report else None,
+            }
+        )
+        return 0
+    for line in [*_asked_lines(found.name, plan), *_state_lines(plan, states, running), ""]:
+        click.echo(line)
+    if verdict is None:
+        click.echo(f"not analysed yet: brokerlab analyze {found.name}")
+    else:
+        for line in [*verdict_lines(verdict), "", *summary_lines(read_summary(found))]:
+            click.echo(line)
+    click.echo("")
+    click.echo(f"run:    {found.path}")
+    click.echo(f"report: {report}" if report else f"report: none yet, brokerlab report {found.name}")
+    return 0
+
+
+def _asked_lines(name: str, plan: RunPlan) -> list[str]:
+    lines = [click.style(name, bold=True)]
+    if plan.question:
+        lines.append(f"question: {plan.question}")
+    lines.append(f"workload: {plan.workload_file}" + (f" with {', '.join(plan.overrides)}" if plan.overrides else ""))
+    if plan.tag:
+        lines.append(f"tag:      {plan.tag}")
+    return lines
+
+
+def _state_lines(plan: RunPlan, states: list[ExecutionState], running: bool) -> list[str]:
+    """How many executions are finished; the others by name, with the reason."""
+    finished = sum(s.state == "finished" for s in states)
+    word = "in progress" if running else "complete" if finished == len(states) else "incomplete"
+    lines = [f"state:    {word}, {finished} of {len(states)} executions finished"]
+    labels = {c.cell: c.label for c in plan.cells}
+    rest = [s for s in states if s.state != "finished"]
+    rows = [[f"  {s.state}", f"{labels[s.cell]}, repeat {s.repeat}", s.reason or ""] for s in rest]
+    lines.extend(aligned(rows))
+    if rest and not running:
+        lines.append("  the same `brokerlab run` command resumes it; finished executions are kept")
+    return lines

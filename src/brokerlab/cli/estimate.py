@@ -1,0 +1,85 @@
+"""How long a plan takes and how much disk it needs, from the plan alone: rough, and said to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from brokerlab.model.plan import Durability
+
+if TYPE_CHECKING:
+    from brokerlab.model.plan import CellPlan, RunPlan
+
+START_S_PER_NODE = 4.0  # a Kafka node takes about that; the others less
+AROUND_S = 4.0  # agents start and subscribe, the drain ends, processes stop
+ANALYSIS_S = 20.0
+EVIDENCE_BYTES_PER_AGENT_S = 20_000  # histograms and sequence runs of one second, compressed
+MESSAGE_EVIDENCE_BYTES = 5  # per row, when every message is kept
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Figures for the whole plan. Broker data is what one execution leaves at most: it is deleted after each."""
+
+    seconds: float
+    evidence_bytes: float
+    broker_data_bytes: float | None  # None: a closed loop sends as fast as it can, so nobody knows
+
+
+def mean_rate_per_s(cell: CellPlan) -> float | None:
+    """Messages a second of all producers together, averaged over the schedule; None for a closed loop."""
+    s = cell.producers.schedule
+    if s.arrival == "closed" or s.rate_per_s is None:
+        return None
+    rate = s.rate_per_s
+    if s.arrival == "burst" and s.burst_rate_per_s and s.burst_s and s.burst_every_s:
+        share = s.burst_s / s.burst_every_s
+        rate = s.burst_rate_per_s * share + rate * (1 - share)
+    elif s.arrival == "ramp" and s.ramp_to_rate_per_s is not None:
+        rate = (rate + s.ramp_to_rate_per_s) / 2
+    return rate * cell.producers.count
+
+
+def mean_message_bytes(cell: CellPlan) -> float | None:
+    """None when the messages come from a file."""
+    sizes = cell.producers.payload.sizes
+    weight = sum(s.weight for s in sizes)
+    return sum(s.message_bytes * s.weight for s in sizes) / weight if weight else None
+
+
+def execution_seconds(cell: CellPlan) -> float:
+    start_s = 0.0 if cell.endpoint else START_S_PER_NODE * cell.nodes
+    return start_s + cell.phases.warm_up_s + cell.phases.measure_s + AROUND_S
+
+
+def estimate(plan: RunPlan) -> Estimate:
+    cells = {c.cell: c for c in plan.cells}
+    planned = [cells[e.cell] for e in plan.order]
+    data = [_broker_data_bytes(c) for c in plan.cells]
+    known = [d for d in data if d is not None]
+    return Estimate(
+        seconds=sum(execution_seconds(c) for c in planned) + ANALYSIS_S,
+        evidence_bytes=sum(_evidence_bytes(c) for c in planned),
+        broker_data_bytes=max(known) if len(known) == len(data) and known else None,
+    )
+
+
+def _active_s(cell: CellPlan) -> float:
+    return cell.phases.warm_up_s + cell.phases.measure_s
+
+
+def _broker_data_bytes(cell: CellPlan) -> float | None:
+    rate, size = mean_rate_per_s(cell), mean_message_bytes(cell)
+    if rate is None or size is None:
+        return None
+    copies = cell.nodes if cell.durability in (Durability.L1, Durability.L2) else 1
+    return rate * size * _active_s(cell) * copies
+
+
+def _evidence_bytes(cell: CellPlan) -> float:
+    agents = cell.producers.agents + cell.consumers.groups * cell.consumers.agents_per_group
+    always = agents * EVIDENCE_BYTES_PER_AGENT_S * _active_s(cell)
+    if not cell.keep_messages:
+        return always
+    rows = (mean_rate_per_s(cell) or 0.0) * _active_s(cell) * (1 + cell.consumers.groups)
+    return always + rows * MESSAGE_EVIDENCE_BYTES

@@ -1,0 +1,93 @@
+"""From a command's options to a RunPlan: the options `plan`, `run` and `demo` share, and how their values are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from brokerlab.errors import UserError
+
+if TYPE_CHECKING:
+    from brokerlab.model.plan import RunPlan
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a field of the workload; repeatable."),
+    click.option("--broker", "brokers", metavar="NAME[,NAME]", help="Run on these brokers instead of the workload's."),
+    click.option("--repeats", type=click.IntRange(min=1), help="How often every cell is run."),
+    click.option("--tag", help="A word to find the run by; a different tag makes a different run."),
+    click.option(
+        "--endpoint",
+        "endpoints",
+        multiple=True,
+        metavar="BROKER=HOST:PORT[,HOST:PORT]",
+        help="Use a broker you run: nothing of it is started, stopped or deleted but our own destinations.",
+    ),
+)  # fmt: skip
+
+
+def planning_options(command: Command) -> Command:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def plan_from(
+    source: str,
+    overrides: tuple[str, ...],
+    brokers: str | None,
+    repeats: int | None,
+    tag: str | None,
+    endpoints: tuple[str, ...],
+) -> RunPlan:
+    """The checked plan. `source` is a workload file or the name of a shipped one."""
+    from brokerlab.brokers.registry import broker_named
+    from brokerlab.workload.load import plan_workload
+
+    return plan_workload(
+        source,
+        overrides=overrides,
+        brokers=broker_names(brokers),
+        repeats=repeats,
+        tag=tag,
+        endpoints=endpoint_addresses(endpoints),
+        broker_named=broker_named,
+    )
+
+
+def broker_names(given: str | None) -> tuple[str, ...] | None:
+    """ "kafka,nats" as names that exist; None when nothing was given."""
+    if given is None:
+        return None
+    from brokerlab.brokers.registry import broker_named
+
+    names = tuple(n.strip() for n in given.split(",") if n.strip())
+    if not names:
+        raise UserError("--broker names no broker", hint="for example --broker kafka,nats")
+    for name in names:
+        broker_named(name)
+    return names
+
+
+def endpoint_addresses(given: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """kafka=host:9092,host:9093 -> {"kafka": ("host:9092", "host:9093")}."""
+    from brokerlab.brokers.registry import broker_named
+
+    found: dict[str, tuple[str, ...]] = {}
+    for text in given:
+        name, equals, addresses = text.partition("=")
+        if not equals:
+            raise UserError(f"--endpoint {text!r} names no broker", hint="write it as kafka=127.0.0.1:9092")
+        broker_named(name)
+        found[name] = tuple(_address(a.strip(), text) for a in addresses.split(","))
+    return found
+
+
+def _address(text: str, whole: str) -> str:
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and port.isdigit() and 0 < int(port) < 65536):
+        raise UserError(f"--endpoint {whole!r}: {text!r} is not HOST:PORT", hint="write it as kafka=127.0.0.1:9092")
+    return text
