@@ -211,10 +211,21 @@ COMPARISON = Table(
     ),
 )  # fmt: skip
 
+QUARANTINED_ROW = Table(
+    "quarantined_row",
+    "Rows of evidence that broke a rule and are in no other table.",
+    (
+        Column("table", "string", "", "evidence table the row came from"),
+        _CELL, _REPEAT,
+        Column("reason", "string", "", "the rules it broke"),
+        Column("row", "string", "", "the row as JSON"),
+    ),
+)  # fmt: skip
+
 RESULT_TABLES = {
     t.name: t
     for t in (
         RATE_PER_SECOND, LATENCY_PER_SECOND, LATENCY_PER_PHASE, LATENCY_HISTOGRAM, LATENCY_HEAT, DELIVERY, LOST_RANGE,
-        AGENT_HEALTH, READING_PER_SECOND, STEADINESS, RUN_SUMMARY, COMPARISON,
+        AGENT_HEALTH, READING_PER_SECOND, STEADINESS, RUN_SUMMARY, COMPARISON, QUARANTINED_ROW,
     )
 }  # fmt: skip

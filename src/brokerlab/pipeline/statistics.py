@@ -1,0 +1,47 @@
+"""Intervals over repeats. The unit is the repeat: seconds within one are not independent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+SEED = 20260101  # fixed: the same evidence gives the same interval
+DRAWS = 10_000
+FEWEST_FOR_INTERVAL = 5
+FEWEST_FOR_CLAIM = 4  # 3 against 3 can never reach p < 0.05
+LEVELS = (2.5, 97.5)
+
+Floats = npt.NDArray[np.float64]
+
+
+def _medians(values: Floats, rng: np.random.Generator) -> Floats:
+    drawn = values[rng.integers(0, len(values), (DRAWS, len(values)))]
+    medians: Floats = np.median(drawn, axis=1)
+    return medians
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """(median, low, high): percentile bootstrap at 95 %; smallest and largest value with fewer than five."""
+    array = np.asarray(values, np.float64)
+    middle = float(np.median(array))
+    if len(array) < FEWEST_FOR_INTERVAL:
+        return middle, float(array.min()), float(array.max())
+    low, high = np.percentile(_medians(array, np.random.default_rng(SEED)), LEVELS)
+    return middle, float(low), float(high)
+
+
+def ratio_interval(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
+    """(ratio of medians a / b, low, high), both sides drawn anew. All values of b must be above zero."""
+    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    rng = np.random.default_rng(SEED)
+    low, high = np.percentile(_medians(x, rng) / _medians(y, rng), LEVELS)
+    return float(np.median(x) / np.median(y)), float(low), float(high)
+
+
+def fewest_samples(quantile: float) -> int:
+    """Samples from which a 95 % upper bound of the quantile exists: ln 0.05 / ln q (299 for p99, 2,995 for p99.9)."""
+    if not 0.0 < quantile < 1.0:
+        return 1
+    return int(np.ceil(np.log(0.05) / np.log(quantile)))

@@ -1,0 +1,126 @@
+"""steadiness: is one number for the measure phase honest?
+
+Series of whole seconds: messages sent, messages received, and the natural logarithm of each second's p99. For the
+logarithms a difference is already relative, so spread and slope are not divided by the mean.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sf
+
+from brokerlab.pipeline.rates import measured_seconds
+from brokerlab.pipeline.schema import declared
+from brokerlab.results.tables import STEADINESS
+
+FEWEST_SECONDS = 5
+TREND_LIMIT = 0.10  # change over the whole phase, relative, that counts as warming or slowing
+TREND_LIMIT_LOG = 0.69  # p99 halved or doubled over the phase
+VARIATION_LIMIT = 0.25
+VARIATION_LIMIT_LOG = 1.0
+STANDARD_ERRORS = 3.0  # a trend must also stand out of the noise by this much
+SHIFT_LIMIT = 0.05
+SHIFT_LIMIT_LOG = 0.2
+CUSUM_LIMIT = 1.36  # 95th percentile of the largest excursion of a Brownian bridge (Kolmogorov)
+LOG_SUFFIX = "_log_p99"
+_SERIES = ("cell", "repeat", "series")
+
+
+def steadiness(rates: DataFrame, latency: DataFrame) -> DataFrame:
+    """One row per series. `rates` is rate_per_second, `latency` is latency_per_second (worst group of each second)."""
+    points = _points(rates, latency)
+    per_series = _shape(points).join(_largest_shift(points), list(_SERIES))
+    is_log = sf.col("series").endswith(LOG_SUFFIX)
+    scale = sf.when(is_log, sf.lit(1.0)).otherwise(sf.abs("mean"))
+    relative = {
+        name: sf.when(scale > 0, sf.col(name) / scale).otherwise(sf.lit(0.0)) for name in ("deviation", "slope")
+    }
+    scaled = per_series.select(
+        *_SERIES, "seconds", "mean", "noise", "cusum", "shift", "shift_second", is_log.alias("is_log"),
+        scale.alias("scale"), relative["deviation"].alias("variation"),
+        (relative["slope"] * 60).alias("slope_per_minute"),
+    )  # fmt: skip
+    shift_limit = sf.when(sf.col("is_log"), sf.lit(SHIFT_LIMIT_LOG)).otherwise(sf.lit(SHIFT_LIMIT))
+    stands_out = (sf.col("cusum") > CUSUM_LIMIT) & (sf.abs("shift") > shift_limit * sf.col("scale"))
+    change = sf.when(stands_out, sf.col("shift_second")).otherwise(sf.lit(-1))
+    return declared(_labelled(scaled.withColumn("change_second", change)), STEADINESS)
+
+
+def _points(rates: DataFrame, latency: DataFrame) -> DataFrame:
+    """(cell, repeat, series, second_unix_s, x) for the whole seconds of the measure phase.
+
+    A second in which nobody wrote anything is a second with zero messages; a second without samples has no p99.
+    """
+    bounds = measured_seconds(rates)
+    key = ("cell", "repeat", "second_unix_s")
+    measured = bounds.select("cell", "repeat", sf.explode(sf.sequence("first_measured", "last_measured")).alias(key[2]))
+    count = sf.when(sf.col("role") == "producer", sf.col("sent")).otherwise(sf.col("received"))
+    name = sf.when(sf.col("role") == "producer", sf.lit("sent")).otherwise(sf.lit("received"))
+    counted = (
+        rates.select(*key, name.alias("series"), count.alias("x"))
+        .groupBy(*key, "series")
+        .agg(sf.sum("x").cast("double").alias("x"))
+    )
+    wanted = measured.join(sf.broadcast(counted.select(*_SERIES).distinct()), ["cell", "repeat"])
+    counts = wanted.join(counted, [*key, "series"], "left").na.fill(0.0, ["x"])
+    worst = latency.where((sf.col("measure") != "send_delay") & (sf.col("p99_ns") > 0)).groupBy(*key, "measure")
+    logs = worst.agg(sf.log(sf.max("p99_ns")).alias("x")).withColumn("series", sf.concat("measure", sf.lit(LOG_SUFFIX)))
+    columns = (*_SERIES, "second_unix_s", "x")
+    return counts.select(*columns).unionByName(logs.join(measured, list(key)).select(*columns))
+
+
+def _shape(points: DataFrame) -> DataFrame:
+    """Mean, standard deviation, slope per second, and the noise around the line."""
+    shape = points.groupBy(*_SERIES).agg(
+        sf.count("x").alias("seconds"),
+        sf.avg("x").alias("mean"),
+        sf.coalesce(sf.stddev_samp("x"), sf.lit(0.0)).alias("deviation"),
+        sf.coalesce(sf.regr_slope("x", "second_unix_s"), sf.lit(0.0)).alias("slope"),
+        sf.coalesce(sf.regr_r2("x", "second_unix_s"), sf.lit(0.0)).alias("explained"),
+    )
+    return shape.withColumn("noise", sf.col("deviation") * sf.sqrt(sf.greatest(1 - sf.col("explained"), sf.lit(0.0))))
+
+
+def _largest_shift(points: DataFrame) -> DataFrame:
+    """Where the running sum of deviations from the mean is farthest from zero: the best place for one change.
+
+    (cell, repeat, series, shift_second, shift, cusum): the first second after it, mean after minus mean before, and the
+    excursion / (standard deviation x sqrt(n)).
+    """
+    all_of = Window.partitionBy(*_SERIES)
+    along = all_of.orderBy("second_unix_s").rowsBetween(Window.unboundedPreceding, 0)
+    walked = points.select(
+        *_SERIES, "second_unix_s",
+        sf.sum("x").over(along).alias("before"), sf.count("x").over(along).alias("k"),
+        sf.sum("x").over(all_of).alias("all"), sf.count("x").over(all_of).alias("n"),
+        sf.coalesce(sf.stddev_samp("x").over(all_of), sf.lit(0.0)).alias("deviation"),
+        sf.lead("second_unix_s").over(all_of.orderBy("second_unix_s")).alias("next_second"),
+    )  # fmt: skip
+    rest = sf.col("n") - sf.col("k")
+    shift = sf.when(rest > 0, (sf.col("all") - sf.col("before")) / rest - sf.col("before") / sf.col("k"))
+    away = sf.abs(sf.col("before") - sf.col("all") * sf.col("k") / sf.col("n"))
+    cusum = sf.when(sf.col("deviation") > 0, away / (sf.col("deviation") * sf.sqrt("n"))).otherwise(sf.lit(0.0))
+    found = sf.max(sf.struct(cusum.alias("cusum"), sf.col("next_second"), shift.alias("shift"))).alias("found")
+    return walked.groupBy(*_SERIES).agg(found).select(
+        *_SERIES, sf.coalesce("found.next_second", sf.lit(-1)).alias("shift_second"),
+        sf.coalesce("found.shift", sf.lit(0.0)).alias("shift"), sf.col("found.cusum").alias("cusum"),
+    )  # fmt: skip
+
+
+def _labelled(shape: DataFrame) -> DataFrame:
+    """short, warming, slowing, none or flat. A rate that rises and a latency that falls are both warming."""
+    trend = sf.col("slope_per_minute") * sf.col("seconds") / 60
+    noise = sf.when(sf.col("scale") > 0, sf.col("noise") / sf.col("scale")).otherwise(sf.lit(0.0))
+    error = noise * sf.sqrt(sf.lit(12.0) / sf.col("seconds"))  # of a least-squares line's rise over its whole length
+    trend_limit = sf.when(sf.col("is_log"), sf.lit(TREND_LIMIT_LOG)).otherwise(sf.lit(TREND_LIMIT))
+    drifts = (sf.abs(trend) > trend_limit) & (sf.abs(trend) > STANDARD_ERRORS * error)
+    chance = sf.when(sf.col("scale") > 0, 2.0 / sf.sqrt("scale")).otherwise(sf.lit(0.0))  # counts scatter by themselves
+    variation_limit = sf.when(sf.col("is_log"), sf.lit(VARIATION_LIMIT_LOG)).otherwise(VARIATION_LIMIT + chance)
+    label = (
+        sf.when(sf.col("seconds") < FEWEST_SECONDS, sf.lit("short"))
+        .when(drifts & ((trend > 0) == ~sf.col("is_log")), sf.lit("warming"))
+        .when(drifts, sf.lit("slowing"))
+        .when(sf.col("variation") > variation_limit, sf.lit("none"))
+        .otherwise(sf.lit("flat"))
+    )
+    return shape.withColumn("label", label)

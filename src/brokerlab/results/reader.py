@@ -1,0 +1,45 @@
+"""Reading result tables back with pyarrow: no Spark, no broker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from brokerlab.errors import MeasurementError, NotFoundError
+from brokerlab.model.arrow import arrow_schema, schema_version
+from brokerlab.model.tables import Table
+from brokerlab.results.directory import RunDirectory
+from brokerlab.results.verdict import Verdict
+
+
+def read_table(run: RunDirectory, table: Table) -> pa.Table:
+    """All rows of `table`, with its declared schema; no rows when the analysis did not write it."""
+    schema = arrow_schema(table)
+    files = sorted((run.tables / table.name).glob("*.parquet"))
+    if not files:
+        return schema.empty_table()
+    parts = []
+    for file in files:
+        found = pq.read_table(file)
+        if schema_version(found.schema) != table.schema_version:
+            raise MeasurementError(
+                f"{file} has schema version {schema_version(found.schema)}, this brokerlab reads {table.schema_version}",
+                hint=f"brokerlab analyze {run.name} makes the tables anew from the evidence",
+            )
+        parts.append(found.select(list(table.names())).cast(schema))
+    return pa.concat_tables(parts)
+
+
+def read_rows(run: RunDirectory, table: Table) -> list[dict[str, Any]]:
+    """The rows of `table` as dictionaries by column name. For small tables: summaries, delivery, health."""
+    rows: list[dict[str, Any]] = read_table(run, table).to_pylist()
+    return rows
+
+
+def read_verdict(run: RunDirectory) -> Verdict:
+    """verdict.json, or a NotFoundError that says how to make it."""
+    if not run.verdict_file.exists():
+        raise NotFoundError(f"{run.name} has no verdict yet", hint=f"brokerlab analyze {run.name} makes it")
+    return Verdict.model_validate_json(run.verdict_file.read_text())
