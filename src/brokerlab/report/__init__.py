@@ -1,1 +1,1 @@
-"""Results to one HTML file."""
+"""Results → one HTML file that opens from disk without a network."""

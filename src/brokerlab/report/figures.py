@@ -1,0 +1,107 @@
+"""Numbers as people read them: three significant digits, thousands separated, the unit always there."""
+
+from __future__ import annotations
+
+import math
+
+ABSENT = "–"
+
+_DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
+_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+# Fewest samples for a 95 % upper bound of a quantile by order statistics: log(0.05) / log(q), rounded up.
+FEWEST_SAMPLES = {"p50": 5, "p99": 299, "p999": 2_995, "p9999": 29_956}
+
+
+def _finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """`value` with at least `digits` significant digits and no more decimals than they need: 12.3, 0.0456, 1,234."""
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    rounded = round(value, decimals)
+    if rounded:  # 9.996 becomes 10.0, not 10.00
+        decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    return f"{rounded:,.{decimals}f}"
+
+
+def count(value: float | None) -> str:
+    return ABSENT if value is None or not _finite(value) else f"{value:,.0f}"
+
+
+def duration(ns: float | None) -> str:
+    """Nanoseconds as 12.3 ms. Ninety seconds and more as 1.50 min."""
+    if ns is None or not _finite(ns):
+        return ABSENT
+    if ns == 0:
+        return "0 ns"
+    if abs(ns) >= 90e9:
+        return f"{significant(ns / 60e9)} min"
+    for size, unit in _DURATIONS:
+        if abs(ns) >= size * 0.9995:
+            return f"{significant(ns / size)} {unit}"
+    return f"{significant(ns)} ns"
+
+
+def rate(per_s: float | None) -> str:
+    return ABSENT if per_s is None or not _finite(per_s) else f"{significant(per_s)}/s"
+
+
+def size(value_bytes: float | None) -> str:
+    if value_bytes is None or not _finite(value_bytes):
+        return ABSENT
+    for step, unit in _SIZES:
+        if abs(value_bytes) >= step:
+            return f"{significant(value_bytes / step)} {unit}"
+    return f"{value_bytes:,.0f} B"
+
+
+def percent(share: float | None) -> str:
+    """0.9973 as 99.7 %. What is short of the whole never reads as 100 %."""
+    if share is None or not _finite(share):
+        return ABSENT
+    text = f"{share * 100:.1f}"
+    if text == "100.0" and share < 1:
+        text = "99.9"
+    return f"{text} %"
+
+
+def cores(value: float | None) -> str:
+    return ABSENT if value is None or not _finite(value) else f"{value:.2f} cores"
+
+
+def ratio(value: float | None) -> str:
+    return ABSENT if value is None or not _finite(value) else f"{significant(value)}×"
+
+
+def quantity(metric: str, value: float | None) -> str:
+    """A value of a run_summary metric; the metric's name says the unit."""
+    if metric.endswith("_ns"):
+        return duration(value)
+    if metric.endswith("bytes_per_s"):
+        return ABSENT if value is None else f"{size(value)}/s"
+    if metric.endswith("_per_s"):
+        return rate(value)
+    return count(value)
+
+
+_MEASURES = {
+    "publish_latency": "publish latency",
+    "end_to_end_latency": "end-to-end latency",
+    "send_delay": "send delay",
+}
+_QUANTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9", "p9999": "p99.99"}
+
+
+def metric_name(metric: str) -> str:
+    """`end_to_end_latency_p999_ns` as "end-to-end latency p99.9"; other names with spaces for underscores."""
+    for measure, words in _MEASURES.items():
+        if metric.startswith(measure):
+            quantile = metric.removeprefix(measure + "_").removesuffix("_ns")
+            return f"{words} {_QUANTILES.get(quantile, quantile)}"
+    if metric.endswith("bytes_per_s"):
+        return metric.removesuffix("_per_s").replace("_", " ") + " rate"
+    return metric.removesuffix("_per_s").replace("_", " ") + (" rate" if metric.endswith("_per_s") else "")

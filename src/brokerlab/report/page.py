@@ -1,0 +1,97 @@
+"""report.html: verdict first, then the answer, then everything that stands behind it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+from brokerlab.report.embedded import page_data
+from brokerlab.report.markup import Html, join, script_json, tag
+from brokerlab.report.sections.answer import answer_section
+from brokerlab.report.sections.charts import heat_section, spectrum_section, throughput_section
+from brokerlab.report.sections.delivery import delivery_section
+from brokerlab.report.sections.environment import environment_section
+from brokerlab.report.sections.headline import headline_section
+from brokerlab.report.sections.limits import limits_section
+from brokerlab.report.sections.load import load_section
+from brokerlab.report.sections.method import method_section, raw_section
+from brokerlab.report.sections.verdict import WORDS, verdict_section
+from brokerlab.report.source import Source, read_source
+from brokerlab.results.directory import RunDirectory
+
+_STYLES = ("uplot.min.css", "report.css")
+_SCRIPTS = ("uplot.iife.min.js", "data.js", "lines.js", "heat.js", "raw.js", "report.js")
+_NAVIGATION = (
+    ("load", "Load"), ("headline", "Headline"), ("throughput", "Throughput"), ("spectrum", "Percentiles"), ("heat", "Latency"),
+    ("delivery", "Delivery"), ("limits", "Limits"), ("environment", "Environment"), ("method", "Method"), ("raw", "Raw numbers"),
+)  # fmt: skip
+# Nothing may be fetched: the page says so to the browser, which then holds us to it.
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def write_report(run: RunDirectory) -> Path:
+    """Write report.html of a run, whole or not at all, from what its directory holds. Returns its path."""
+    page = render(read_source(run))
+    fd, temporary = tempfile.mkstemp(dir=run.path, prefix=".report.html.")
+    try:
+        with os.fdopen(fd, "w", encoding="utf-8") as f:
+            f.write(page)
+            f.flush()
+            os.fsync(f.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(run.report_file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return run.report_file
+
+
+def render(source: Source) -> str:
+    """The whole page as text."""
+    name = source.plan.name if source.plan else source.run
+    word = WORDS[source.verdict.verdict if source.verdict else "not analysed"]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{word}: {name}"),
+        tag("style", Html("\n".join(_asset(s) for s in _STYLES))),
+    )
+    return "<!doctype html>\n" + tag("html", head, tag("body", _body(source)), lang="en") + "\n"
+
+
+def _body(source: Source) -> Html:
+    links = [tag("a", text, href=f"#{target}") for target, text in _NAVIGATION]
+    return join(
+        tag(
+            "main",
+            verdict_section(source),
+            answer_section(source),
+            tag("nav", links, aria_label="Parts of this report"),
+            load_section(source),
+            headline_section(source),
+            throughput_section(source),
+            spectrum_section(source),
+            heat_section(source),
+            delivery_section(source),
+            limits_section(source),
+            environment_section(source),
+            method_section(source),
+            raw_section(source),
+        ),
+        tag("footer", "Made by brokerlab from the run directory alone; ", tag("code", f"brokerlab report {source.run}"), " makes it again."),
+        tag("button", "Dark", type="button", id="theme", aria_label="Colour theme"),
+        script_json("data", page_data(source)),
+        [tag("script", Html(_asset(s))) for s in _SCRIPTS],
+    )
+
+
+def _asset(name: str) -> str:
+    text = (files("brokerlab.report") / "assets" / name).read_text(encoding="utf-8")
+    if "</script" in text or "</style" in text:
+        raise ValueError(f"{name} would end its own element")
+    return text

@@ -1,0 +1,141 @@
+"""What is the answer? Medians with their intervals side by side, and what may be said of the differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from brokerlab.report import figures
+from brokerlab.report.markup import Child, Html, tag
+from brokerlab.report.source import Row, Source
+
+PANELS = ("received_per_s", "end_to_end_latency_p99_ns", "publish_latency_p99_ns")
+SHOWN_CELLS = 8
+_LEVELS = {
+    "L1": "replicated and fsynced before the acknowledgement",
+    "L2": "replicated, not fsynced",
+    "L3": "fsynced on one node",
+    "L4": "neither replicated nor fsynced",
+}
+
+
+def level_words(level: str | None) -> str:
+    return f"{level}: {_LEVELS[level]}" if level in _LEVELS else (level or "durability not computed")
+
+
+def summary_rows(source: Source, metric: str) -> dict[str, Row]:
+    """run_summary's row of each cell."""
+    return {r["cell"]: r for r in source.table("run_summary").rows(metric=metric) if r["n"] > 0}
+
+
+def answer_section(source: Source) -> Html | None:
+    panels = [p for p in (_panel(source, m) for m in PANELS) if p is not None]
+    if not panels:
+        return None
+    believed = source.verdict is not None and source.verdict.verdict == "valid"
+    doubt = None if believed else tag("p", "Shown for diagnosis: the verdict above does not vouch for these figures.", class_="doubt")
+    return tag(
+        "section",
+        tag("h2", "The answer"),
+        doubt,
+        tag("div", panels, class_="panels"),
+        _legend(source),
+        _comparisons(source, believed),
+        id="answer",
+        class_="answer" if believed else "answer doubted",
+    )
+
+
+def _legend(source: Source) -> Html:
+    levels = {source.durability(c) for c in source.cells()}
+    words = "Dot: median over repeats. Bar: 95 % interval, or the whole range with fewer than 5 repeats. Ticks: each repeat."
+    unlike = (
+        tag("strong", " The cells promise different durability: a faster one may only promise less.") if len(levels) > 1 else None
+    )
+    hidden = len(source.cells()) - SHOWN_CELLS
+    more = f" The first {SHOWN_CELLS} of {len(source.cells())} cells are drawn; the table below has all." if hidden > 0 else None
+    return tag("p", words, more, unlike, class_="caption")
+
+
+def _panel(source: Source, metric: str) -> Html | None:
+    rows = summary_rows(source, metric)
+    shown = [c for c in source.cells() if c in rows][:SHOWN_CELLS]
+    if not shown:
+        return None
+    numbers = [v for c in shown for v in (rows[c]["low"], rows[c]["high"], *rows[c]["values"]) if v is not None and math.isfinite(v)]
+    low, high = min(numbers), max(numbers)
+    log = low > 0 and high / low > 8
+    bottom = low / 1.3 if log else 0.0
+    top = high * (1.3 if log else 1.08) or 1.0
+
+    def place(value: float) -> float:
+        share = math.log(value / bottom) / math.log(top / bottom) if log else value / top
+        return round(100 * min(max(share, 0.0), 1.0), 2)
+
+    lines = [_line(source, c, rows[c], metric, i, place) for i, c in enumerate(shown)]
+    axis = tag(
+        "div",
+        tag("span", figures.quantity(metric, bottom)),
+        tag("span", "log scale" if log else "from zero", class_="scale"),
+        tag("span", figures.quantity(metric, top)),
+        class_="axis",
+        aria_hidden="true",
+    )
+    better = "higher is better" if metric.endswith("_per_s") else "lower is better"
+    heading = tag("h3", figures.metric_name(metric).capitalize(), tag("span", better, class_="sub"))
+    return tag("div", heading, tag("ul", lines, class_="lines"), axis, class_="panel")
+
+
+def _line(source: Source, cell: str, row: Row, metric: str, index: int, where: Callable[[float], float]) -> Html:
+    left, right = where(row["low"]), where(row["high"])
+    ticks = [tag("i", class_="tick", style=f"left:{where(v)}%") for v in row["values"] if v is not None and math.isfinite(v)]
+    interval = f"{figures.quantity(metric, row['low'])} to {figures.quantity(metric, row['high'])}"
+    level = source.durability(cell)
+    return tag(
+        "li",
+        tag(
+            "div",
+            tag("span", source.label(cell), tag("span", level, class_="level", title=level_words(level)) if level else None, class_="name"),
+            tag("span", figures.quantity(metric, row["median"]), class_="number"),
+            class_="top",
+        ),
+        tag(
+            "div",
+            tag("i", class_="whisker", style=f"left:{left}%;width:{max(round(right - left, 2), 0.4)}%"),
+            ticks,
+            tag("i", class_="dot", style=f"left:{where(row['median'])}%"),
+            class_=f"track series-{index % 8}",
+            aria_hidden="true",
+        ),
+        tag("span", interval, tag("span", f"n = {row['n']}"), class_="interval"),
+    )
+
+
+def _comparisons(source: Source, believed: bool) -> Html | None:
+    rows = [r for r in source.table("comparison").rows() if r["metric"] in PANELS]
+    if not rows:
+        return None
+    rows.sort(key=lambda r: (r["cell_a"], r["cell_b"], PANELS.index(r["metric"])))
+    items = [_comparison(source, r) for r in rows]
+    if not believed:
+        return tag("details", tag("summary", f"{len(items)} comparisons, not vouched for either"), tag("ul", items, class_="comparisons"), class_="more")
+    shown = tag("ul", items[:6], class_="comparisons")
+    rest = tag("details", tag("summary", f"{len(items) - 6} more comparisons"), tag("ul", items[6:], class_="comparisons")) if len(items) > 6 else None
+    return tag("div", tag("h3", "What may be said of the difference"), shown, rest)
+
+
+def _comparison(source: Source, row: Row) -> Html:
+    answer = row["answer"]
+    a, b = source.label(row["cell_a"]), source.label(row["cell_b"])
+    signs = {"higher": "▲", "lower": "▼"}
+    told: Child = (
+        f"{a} is {answer} than {b}" if answer in signs else f"{a} and {b} cannot be told apart"
+    )
+    numbers = f"{figures.ratio(row['ratio'])} [{figures.ratio(row['low'])}, {figures.ratio(row['high'])}], n = {row['n_a']} and {row['n_b']}"
+    unlike = None if row["same_durability"] else tag("span", "different durability", class_="unlike")
+    return tag(
+        "li",
+        tag("span", signs.get(answer, "≈"), class_=f"sign {answer.replace(' ', '-')}", aria_hidden="true"),
+        tag("span", tag("b", figures.metric_name(row["metric"]).capitalize()), ": ", told, " ", unlike, class_="told"),
+        tag("span", numbers, class_="where"),
+    )

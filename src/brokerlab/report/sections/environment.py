@@ -1,0 +1,87 @@
+"""Where it ran: host, versions, driver paths, and the settings the brokers themselves reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from brokerlab.report import figures
+from brokerlab.report.markup import Child, Html, join, tag
+from brokerlab.report.sections.answer import level_words
+from brokerlab.report.source import Source
+
+_APART = frozenset({"schema_version", "run", "cells", "host", "clock"})
+
+
+def environment_section(source: Source) -> Html:
+    environment = source.environment
+    if not environment:
+        return tag("section", tag("h2", "Environment and settings"), tag("p", "environment.json is not there.", class_="absent"), id="environment")
+    facts = {k: v for k, v in environment.items() if k not in _APART}
+    host = environment.get("host", {})
+    return tag(
+        "section",
+        tag("h2", "Environment and settings"),
+        tag(
+            "div",
+            tag("div", tag("h3", "Host"), _facts(host if isinstance(host, dict) else {"host": host}), class_="card"),
+            tag("div", tag("h3", "Software"), _facts(facts), class_="card"),
+            class_="cards",
+        ),
+        [_cell(source, c) for c in source.cells()],
+        id="environment",
+    )
+
+
+def _facts(values: dict[str, Any]) -> Html:
+    return tag("dl", [join(tag("dt", _name(k)), tag("dd", _value(k, v))) for k, v in values.items()], class_="facts")
+
+
+def _name(key: str) -> str:
+    return key.removesuffix("_bytes").replace("_", " ")
+
+
+def _value(key: str, value: Any) -> Child:
+    if value is None or value == "":
+        return figures.ABSENT
+    if key.endswith("_bytes") and isinstance(value, int | float):
+        return figures.size(value)
+    if isinstance(value, dict):
+        return _facts(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(str(v) for v in value)
+    return str(value)
+
+
+def _cell(source: Source, cell: str) -> Html:
+    known = source.cell_environment(cell)
+    plan = source.cell_plan(cell)
+    durability = known.get("durability", {}) if isinstance(known.get("durability", {}), dict) else {}
+    because = durability.get("because", {})
+    facts: dict[str, Any] = {k: known.get(k) for k in ("broker", "version", "nodes", "driver_path", "endpoint") if k in known}
+    if plan is not None:
+        facts |= {
+            "destinations": f"{plan.destinations} × {plan.partitions} partitions",
+            "producers": f"{plan.producers.count} in {plan.producers.agents} processes",
+            "consumers": f"{plan.consumers.groups} groups × {plan.consumers.per_group}, {plan.consumers.start.replace('_', ' ')}",
+            "client settings": plan.client_settings or None,
+            "broker settings asked": plan.broker_settings or None,
+        }
+    reasons = [tag("li", tag("code", f"{k} = {v}")) for k, v in because.items()]
+    settings = known.get("effective_settings", {})
+    count = sum(len(v) for v in settings.values() if isinstance(v, dict))
+    return tag(
+        "details",
+        tag("summary", tag("b", source.label(cell)), tag("span", f"{known.get('driver_path', 'driver path not recorded')}", class_="where")),
+        _facts(facts),
+        tag("p", tag("b", level_words(source.durability(cell))), " because the broker reports:" if reasons else " (no reason recorded)"),
+        tag("ul", reasons, class_="because") if reasons else None,
+        tag("details", tag("summary", f"{count} effective settings read back"), [_settings(s, v) for s, v in settings.items()], class_="more") if count else tag("p", "No effective settings were read back.", class_="absent"),
+        class_="more",
+    )
+
+
+def _settings(subject: str, values: Any) -> Html:
+    pairs = values.items() if isinstance(values, dict) else ()
+    lines = [tag("tr", tag("th", k, scope="row"), tag("td", v)) for k, v in pairs]
+    table = tag("table", tag("caption", subject), tag("tbody", lines), class_="settings")
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"settings of {subject}")

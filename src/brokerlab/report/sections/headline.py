@@ -1,0 +1,118 @@
+"""The headline table: throughput and latencies of every cell with n and interval, grouped by durability."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from brokerlab.report import figures
+from brokerlab.report.figures import FEWEST_SAMPLES
+from brokerlab.report.grid import Cell, band, grid
+from brokerlab.report.markup import Child, Html, tag
+from brokerlab.report.sections.answer import level_words, summary_rows
+from brokerlab.report.sections.verdict import status
+from brokerlab.report.source import Row, Source
+
+_QUANTILES = (("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"))
+_MEASURES = (("publish_latency", "Publish"), ("end_to_end_latency", "End-to-end"))
+
+
+def headline_section(source: Source) -> Html:
+    heads = ["Cell", "Verdict", "n", "Received", *(f"{words} {q}" for _, words in _MEASURES for _, q in _QUANTILES)]
+    cells = sorted(source.cells(), key=lambda c: source.durability(c) or "~")
+    levels = [(level, list(members)) for level, members in groupby(cells, key=source.durability)]
+    rows: list[list[Child | Cell] | Html] = []
+    for level, members in levels:
+        rows.append(band(level_words(level), len(heads)))
+        rows += [_row(source, c) for c in members]
+    caption = (
+        "Measure phase. n: repeats × samples in the smallest of them. Medians over repeats, beneath them the 95 % interval (the range with fewer than 5 repeats). "
+        "Latencies count from the time a message was due. Grey: too few samples for this quantile."
+    )
+    unlike = tag(
+        "p",
+        "These cells promise different things when they acknowledge. Compare within a group; across groups a lower "
+        "latency may only mean a weaker promise.",
+        class_="warning",
+    )
+    return tag(
+        "section",
+        tag("h2", "Headline figures"),
+        unlike if len(levels) > 1 else None,
+        grid(caption, heads, rows, text_columns=(0, 1), kind="stack figures"),
+        _steadiness(source),
+        id="headline",
+    )
+
+
+def _row(source: Source, cell: str) -> list[Child | Cell]:
+    judged = source.cell_verdict(cell)
+    received = summary_rows(source, "received_per_s").get(cell) or summary_rows(source, "sent_per_s").get(cell)
+    unfinished = judged is not None and judged.repeats_finished < judged.repeats_planned
+    repeats = f"{judged.repeats_finished} of {judged.repeats_planned} repeats" if judged and unfinished else None
+    declared = judged.durability_declared if judged else None
+    computed = source.durability(cell)
+    durability = f"{computed} as declared" if declared == computed else f"{computed or 'not computed'}, declared {declared or 'nothing'}"
+    cells: list[Child | Cell] = [
+        Cell(source.label(cell), durability),
+        Cell(status(judged.verdict) if judged else "not judged", repeats),
+        _sizes(source, cell),
+        Cell(
+            figures.rate(received["median"]) if received else figures.ABSENT,
+            _interval("received_per_s", received) if received else None,
+        ),
+    ]
+    return cells + [_quantile(source, cell, m, q) for m, _ in _MEASURES for q, _ in _QUANTILES]
+
+
+def _quantile(source: Source, cell: str, measure: str, quantile: str) -> Cell:
+    metric = f"{measure}_{quantile}_ns"
+    row = summary_rows(source, metric).get(cell)
+    if row is None:
+        return Cell(figures.ABSENT)
+    samples = fewest_samples(source, cell, measure)
+    needed = FEWEST_SAMPLES[quantile]
+    weak = samples is not None and samples < needed
+    title = f"samples per repeat: {figures.count(samples)}; needed: {figures.count(needed)}" if samples is not None else None
+    sub = "too few samples" if weak else _interval(metric, row)
+    return Cell(figures.duration(row["median"]), sub, weak=weak, title=title)
+
+
+def fewest_samples(source: Source, cell: str, measure: str) -> int | None:
+    """Samples of the repeat and group that have fewest: a quantile is as trustworthy as its weakest part."""
+    rows = source.table("latency_per_phase").rows(cell=cell, phase="measure", measure=measure)
+    each = [r["count"] for r in rows if r["repeat"] > 0] or [r["count"] for r in rows]
+    return min(each, default=None)
+
+
+def _sizes(source: Source, cell: str) -> Cell:
+    """How many repeats stand behind a median, and how many samples behind the quantiles of each."""
+    row = summary_rows(source, "received_per_s").get(cell) or summary_rows(source, "sent_per_s").get(cell)
+    samples = fewest_samples(source, cell, "end_to_end_latency") or fewest_samples(source, cell, "publish_latency")
+    return Cell(row["n"] if row else 0, f"× {figures.count(samples)}" if samples else None)
+
+
+def _interval(metric: str, row: Row) -> str:
+    """Both ends, in one unit where they share it: "11.2 – 12.9 ms"."""
+    if row["n"] < 2:
+        return "one repeat"
+    first, last = figures.quantity(metric, row["low"]), figures.quantity(metric, row["high"])
+    unit = last[len(last.rstrip("abcdefghijklmnopqrstuvwxyzµBKMGiT/ ")) :]
+    return f"{first.removesuffix(unit) if unit else first} – {last}"
+
+
+def _steadiness(source: Source) -> Html | None:
+    unsteady = [r for r in source.table("steadiness").rows() if r["label"] not in ("flat", "short")]
+    if not source.table("steadiness").columns["cell"]:
+        return None
+    if not unsteady:
+        return tag("p", "Every series long enough to judge was flat over the measure phase.", class_="caption")
+    items = [
+        tag(
+            "li",
+            f"{source.label(r['cell'])}, repeat {r['repeat']}: {r['series']} was ",
+            tag("b", "unsteady" if r["label"] == "none" else r["label"]),
+            f" (variation {figures.percent(r['variation'])}, slope {r['slope_per_minute'] * 100:+.1f} % a minute)",
+        )
+        for r in unsteady
+    ]
+    return tag("details", tag("summary", f"{len(items)} series were not flat: one number hides a change"), tag("ul", items), class_="more")

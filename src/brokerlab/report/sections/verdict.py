@@ -1,0 +1,146 @@
+"""May I believe it? The verdict, its reasons with their numbers, objectives and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from brokerlab.report import figures
+from brokerlab.report.markup import Child, Html, join, tag
+from brokerlab.report.source import Source
+from brokerlab.results.verdict import ObjectiveResult, Reason
+
+SYMBOLS = {"valid": "✓", "invalid": "✕", "cannot tell": "?", "met": "✓", "missed": "✕"}
+WORDS = {"valid": "Valid", "invalid": "Invalid", "cannot tell": "Cannot tell", "not analysed": "Not analysed"}
+_MEANINGS = {
+    "valid": "The load was real and steady: the numbers may be believed.",
+    "invalid": "Do not believe the numbers below: the reasons follow.",
+    "cannot tell": "The evidence does not decide whether the numbers hold.",
+    "not analysed": "There is no verdict yet, so no number below may be believed.",
+}
+_SHOWN_REASONS = 5
+
+
+def status(word: str, kind: str | None = None) -> Html:
+    """A word with its symbol: colour is never the only signal."""
+    kind = kind or word
+    return tag(
+        "span",
+        tag("span", SYMBOLS.get(kind, "?"), class_="symbol", aria_hidden="true"),
+        f" {word}",
+        class_=f"status {kind.replace(' ', '-')}",
+    )
+
+
+def verdict_section(source: Source) -> Html:
+    verdict = source.verdict
+    answer = verdict.verdict if verdict else "not analysed"
+    headline = verdict.headline if verdict else _MEANINGS[answer]
+    return tag(
+        "header",
+        tag("h1", status(WORDS[answer], answer), class_="verdict-word"),
+        tag("p", headline, class_="headline"),
+        tag("p", _MEANINGS[answer], class_="meaning") if verdict and headline != _MEANINGS[answer] else None,
+        _missing(source),
+        _reasons(source, "invalid", "Why it is invalid"),
+        _reasons(source, "cannot tell", "What cannot be told"),
+        _objectives(verdict.objectives if verdict else (), source),
+        _reasons(source, "note", "Notes"),
+        _identity(source),
+        id="verdict",
+        class_=f"verdict {answer.replace(' ', '-')}",
+    )
+
+
+def _missing(source: Source) -> Html | None:
+    sentences: list[str] = list(source.missing)
+    if source.verdict is not None and not source.verdict.complete:
+        done = sum(c.repeats_finished for c in source.verdict.cells)
+        planned = sum(c.repeats_planned for c in source.verdict.cells)
+        sentences.insert(0, f"The run is incomplete: {done} of {planned} repeats finished.")
+    for name, execution in source.state.get("executions", {}).items():
+        if execution.get("state") in ("failed", "interrupted", "running"):
+            reason = f": {execution['reason']}" if execution.get("reason") else "."
+            sentences.append(f"{name} is {execution['state']}{reason}")
+    if source.verdict is not None:
+        sentences += [f"Set aside as unreadable: {q}" for q in source.verdict.quarantined]
+    if not sentences:
+        return None
+    return tag("div", tag("h2", "What is missing"), _listed([tag("li", s) for s in sentences]), class_="reasons missing")
+
+
+def _reasons(source: Source, weight: str, title: str) -> Html | None:
+    reasons = [r for r in source.verdict.reasons if r.weight == weight] if source.verdict else []
+    if not reasons:
+        return None
+    items = [_reason(source, r) for r in reasons]
+    if weight == "note":
+        few = f"{len(items)} note{'s' if len(items) != 1 else ''}, without effect on the verdict"
+        return tag("details", tag("summary", few), tag("ul", items), class_="reasons notes")
+    return tag("div", tag("h2", title), _listed(items), class_=f"reasons {weight.replace(' ', '-')}")
+
+
+def _reason(source: Source, reason: Reason) -> Html:
+    where = [source.label(reason.cell)] if reason.cell else []
+    if reason.repeat is not None:
+        where.append(f"repeat {reason.repeat}")
+    return tag(
+        "li",
+        tag("span", " · ".join(where), class_="where") if where else None,
+        tag("span", reason.text, class_="text"),
+        tag("code", reason.code, class_="code"),
+    )
+
+
+def _listed(items: Sequence[Child]) -> Html:
+    """All items; those beyond the first few behind a line that says how many there are."""
+    shown = tag("ul", items[:_SHOWN_REASONS])
+    rest = items[_SHOWN_REASONS:]
+    if not rest:
+        return shown
+    return join(shown, tag("details", tag("summary", f"{len(rest)} more"), tag("ul", rest)))
+
+
+def _objectives(objectives: tuple[ObjectiveResult, ...], source: Source) -> Html | None:
+    if not objectives:
+        return None
+    items = [
+        tag(
+            "li",
+            status(o.met),
+            tag("span", o.text, class_="objective-text"),
+            tag("span", f"{source.label(o.cell)}: {objective_value(o)}", class_="where"),
+        )
+        for o in objectives
+    ]
+    met = sum(o.met == "met" for o in objectives)
+    return tag(
+        "div", tag("h2", f"Objectives: {met} of {len(objectives)} met"), tag("ul", items, class_="objectives"), class_="reasons"
+    )
+
+
+def objective_value(objective: ObjectiveResult) -> str:
+    """The value in the unit its text asks about."""
+    if objective.value is None:
+        return "no value"
+    if any(m in objective.text for m in ("latency", "send_delay")):
+        return figures.duration(objective.value)
+    if "throughput" in objective.text:
+        return figures.rate(objective.value)
+    return figures.count(objective.value)
+
+
+def _identity(source: Source) -> Html:
+    plan = source.plan
+    executions = source.state.get("executions", {}).values()
+    started = min((e["started_unix_s"] for e in executions if e.get("started_unix_s")), default=None)
+    parts: list[Child] = [tag("code", source.run)]
+    if started is not None:
+        parts.append(datetime.fromtimestamp(started, UTC).strftime("%d %B %Y, %H:%M UTC"))
+    if plan is not None:
+        parts.append(f"{len(plan.cells)} cell{'s' if len(plan.cells) != 1 else ''} × {plan.repeats} repeat{'s' if plan.repeats != 1 else ''}")
+        if plan.tag:
+            parts.append(f"tag {plan.tag}")
+    facts = [tag("span", p, class_="fact") for p in parts]
+    question = tag("p", tag("strong", "Question. "), plan.question, class_="question") if plan and plan.question else None
+    return tag("div", question, tag("p", facts, class_="identity"))

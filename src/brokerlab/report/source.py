@@ -1,0 +1,148 @@
+"""What a report is made of: the run directory's files, read leniently. What is missing is said, never guessed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from brokerlab.model.plan import CellPlan, RunPlan
+from brokerlab.results.directory import RunDirectory
+from brokerlab.results.tables import RESULT_TABLES
+from brokerlab.results.verdict import CellVerdict, Verdict
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TableData:
+    """One table by columns, all of equal length, in the order of its declaration."""
+
+    columns: dict[str, list[Any]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def rows(self, **where: object) -> list[Row]:
+        """Rows whose named columns have these values."""
+        names = list(self.columns)
+        tests = [(self.columns[k], v) for k, v in where.items()]
+        return [
+            {n: self.columns[n][i] for n in names} for i in range(len(self)) if all(column[i] == v for column, v in tests)
+        ]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Everything the sections read. `missing` holds one sentence per part that is not there."""
+
+    run: str
+    plan: RunPlan | None
+    environment: dict[str, Any]
+    state: dict[str, Any]
+    verdict: Verdict | None
+    tables: dict[str, TableData]
+    missing: tuple[str, ...] = field(default=())
+
+    def table(self, name: str) -> TableData:
+        """The table, with no rows where the run has none."""
+        return self.tables.get(name) or TableData({c: [] for c in RESULT_TABLES[name].names()})
+
+    def cells(self) -> tuple[str, ...]:
+        """Cell names in the plan's order, else as the verdict or the tables name them."""
+        if self.plan is not None:
+            return tuple(c.cell for c in self.plan.cells)
+        if self.verdict is not None:
+            return tuple(c.cell for c in self.verdict.cells)
+        return tuple(sorted({c for t in self.tables.values() for c in t.columns.get("cell", ())}))
+
+    def cell_plan(self, cell: str) -> CellPlan | None:
+        return next((c for c in self.plan.cells if c.cell == cell), None) if self.plan else None
+
+    def cell_verdict(self, cell: str) -> CellVerdict | None:
+        return next((c for c in self.verdict.cells if c.cell == cell), None) if self.verdict else None
+
+    def label(self, cell: str) -> str:
+        """What differs from the other cells, for people."""
+        named = self.cell_plan(cell) or self.cell_verdict(cell)
+        return (named.label if named else "") or cell
+
+    def cell_environment(self, cell: str) -> dict[str, Any]:
+        value = self.environment.get("cells", {}).get(cell, {})
+        return value if isinstance(value, dict) else {}
+
+    def durability(self, cell: str) -> str | None:
+        """The level computed from the settings read back; None where it was not."""
+        judged = self.cell_verdict(cell)
+        if judged is not None and judged.durability_computed:
+            return judged.durability_computed
+        level = self.cell_environment(cell).get("durability", {}).get("level")
+        return str(level) if level else None
+
+
+def read_source(run: RunDirectory) -> Source:
+    """Read all there is of a run. Never fails because a part is missing or damaged; says so in `missing` instead."""
+    missing: list[str] = []
+    plan = None
+    try:
+        plan = run.plan()
+    except (OSError, ValidationError) as error:
+        missing.append(f"plan.json cannot be read ({_brief(error)}): what was asked is not known.")
+    environment: dict[str, Any] = _json_part(run, "environment", missing)
+    if not environment:
+        missing.append("environment.json is not there: host, versions and effective settings are not known.")
+    state: dict[str, Any] = _json_part(run, "state", missing)
+    verdict = None
+    if not run.verdict_file.exists():
+        missing.append(f"verdict.json is not there: the run has not been analysed. Run: brokerlab analyze {run.name}")
+    else:
+        try:
+            verdict = Verdict.model_validate_json(run.verdict_file.read_text())
+        except (OSError, ValidationError) as error:
+            missing.append(f"verdict.json cannot be read ({_brief(error)}). Run: brokerlab analyze {run.name}")
+    tables = _tables(run, missing)
+    return Source(run.name, plan, environment, state, verdict, tables, tuple(missing))
+
+
+def _json_part(run: RunDirectory, name: str, missing: list[str]) -> dict[str, Any]:
+    try:
+        value = getattr(run, name)()
+    except (OSError, ValueError) as error:
+        missing.append(f"{name}.json cannot be read ({_brief(error)}).")
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _tables(run: RunDirectory, missing: list[str]) -> dict[str, TableData]:
+    found: dict[str, TableData] = {}
+    absent = []
+    for name, declared in RESULT_TABLES.items():
+        folder = run.tables / name
+        files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
+        if not files:
+            absent.append(name)
+            continue
+        try:
+            found[name] = _read(files, declared.names())
+        except (OSError, ValueError, KeyError) as error:  # pyarrow's own errors are ValueErrors and KeyErrors
+            missing.append(f"table {name} cannot be read ({_brief(error)}).")
+    if len(absent) == len(RESULT_TABLES):
+        missing.append(f"There are no tables: the evidence has not been analysed. Run: brokerlab analyze {run.name}")
+    elif absent:
+        missing.append(f"Tables not there: {', '.join(absent)}.")
+    return found
+
+
+def _read(files: list[Any], names: tuple[str, ...]) -> TableData:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # ParquetFile, not read_table: a path like cell=c01 must not be taken for a partition.
+    tables = [pq.ParquetFile(f).read().select(list(names)) for f in files]
+    return TableData(pa.concat_tables(tables).to_pydict())
+
+
+def _brief(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}"[:160] if text else type(error).__name__
