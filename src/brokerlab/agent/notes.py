@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import time
 from typing import Any
 
 import numpy as np
@@ -133,15 +132,3 @@ class EvidenceNotes:
             "error", {"kind": kinds, "text": kinds, "count": counts, "first_mono_ns": firsts, "last_mono_ns": lasts}
         )
         self._errors = {}
-
-
-def unix_minus_mono_ns() -> int:
-    """How far the UNIX clock is ahead of the monotonic one now, from the tightest of a few readings."""
-    best, offset = 1 << 62, 0
-    for _ in range(20):
-        a = time.monotonic_ns()
-        unix = time.time_ns()
-        b = time.monotonic_ns()
-        if b - a < best:
-            best, offset = b - a, unix - (a + b) // 2
-    return offset

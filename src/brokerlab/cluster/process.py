@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def die_with_parent(signal_number: int = signal.SIGKILL) -> None:
-    """In a child, between fork and exec: the kernel sends us `signal_number` when the parent's thread ends.
-
-    Survives exec. Start children from the main thread: the signal follows the *thread* that forked.
-    """
-    parent = os.getppid()
-    _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
-    if os.getppid() != parent or parent == 1:
-        os._exit(1)
+from brokerlab.lifeline import die_with_parent
 
 
 class ServerProcess:

@@ -1,0 +1,24 @@
+"""The run's journal: what the runner saw and did, written the moment it happens."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from brokerlab.evidence.tables import EVENT
+from brokerlab.evidence.writer import SegmentWriter
+
+
+class Journal:
+    """Event rows of one execution."""
+
+    def __init__(self, directory: Path, run: str, cell: str, repeat: int) -> None:
+        self._writer = SegmentWriter(directory, "runner", EVENT)
+        self._where = {"run": [run], "cell": [cell], "repeat": [repeat]}
+
+    def add(self, kind: str, source: str = "runner", **detail: Any) -> None:
+        row = {"source": [source], "kind": [kind], "at_mono_ns": [time.monotonic_ns()], "detail": [json.dumps(detail)]}
+        self._writer.add({**self._where, **row})
+        self._writer.flush()

@@ -1,0 +1,204 @@
+"""One execution: one cell, once. A fresh cluster, agents, probes, phases, drain; then everything is gone but evidence."""
+
+from __future__ import annotations
+
+import queue
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brokerlab.brokers.contract import Admin, Broker, Cluster
+from brokerlab.brokers.registry import broker_named
+from brokerlab.environment import clock_pair
+from brokerlab.errors import AgentError, BrokerDiedError, UserError
+from brokerlab.events import Journal
+from brokerlab.load.crew import Crew
+from brokerlab.load.plans import agent_plans, destination_names, group_names
+from brokerlab.load.process import TalkingProcess
+from brokerlab.model.listener import RunListener
+from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, RunPlan
+from brokerlab.results.directory import RunDirectory
+
+READY_S = 180.0
+START_IN_NS = 600_000_000
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What an execution adds to environment.json, and how it ended."""
+
+    cell: dict[str, Any]
+    drained: bool | None
+    failure: str | None
+
+
+class Execution:
+    """Runs one cell once. `share` turns the seconds this execution has taken into the share of the whole run."""
+
+    def __init__(self, plan: RunPlan, cell: CellPlan, repeat: int, directory: RunDirectory, say: RunListener) -> None:
+        self._plan = plan
+        self._cell = cell
+        self._repeat = repeat
+        self._directory = directory
+        self._say = say
+        self._broker: Broker = broker_named(cell.broker)
+        self._journal = Journal(directory.events(cell.cell, repeat), plan.run, cell.cell, repeat)
+        self._logs = directory.logs(cell.cell, repeat)
+        self._cluster: Cluster | None = None
+        self._crew = Crew(self._logs, self._watch, self._live)
+        self._probe: TalkingProcess | None = None
+        self._lines: dict[str, dict[str, Any]] = {}
+        self._facts: dict[str, Any] = {"broker": cell.broker, "version": self._broker.version, "nodes": cell.nodes}
+        self.progress = lambda _text: None
+
+    def run(self) -> Facts:
+        """From nothing to evidence. A broker or agent that dies under load is a result, not an error: it is journalled
+        and returned as a failure. Errors before the load begins are raised."""
+        admin: Admin | None = None
+        destinations = destination_names(self._plan.run, self._cell, self._repeat)
+        groups = group_names(self._plan.run, self._cell, self._repeat)
+        try:
+            endpoint = self._bring_up()
+            admin = self._broker.admin(endpoint, self._cell)
+            admin.create(destinations, self._cell.partitions, groups)
+            self._check_durability(admin, destinations)
+            return self._load(endpoint)
+        except BaseException as e:
+            self._journal.add("interrupted" if isinstance(e, KeyboardInterrupt) else "failed", error=str(e))
+            raise
+        finally:
+            self._take_down(admin, destinations, groups)
+
+    def _bring_up(self) -> Endpoint:
+        cell = self._cell
+        if cell.endpoint:
+            return Endpoint(addresses=cell.endpoint)
+        self._say.stage(f"starting {cell.broker} ({cell.nodes} node{'s' if cell.nodes > 1 else ''})")
+        self._cluster = self._broker.cluster(cell, self._data(), self._logs)
+        self._cluster.start()
+        self._cluster.wait_ready(time.monotonic_ns() + round(READY_S * SECOND_NS))
+        for node in self._cluster.nodes():
+            self._journal.add("node_started", source=node.name, pid=node.pid)
+        return self._cluster.endpoint()
+
+    def _data(self) -> Path:
+        return self._directory.path / "clusters" / f"{self._cell.cell}-r{self._repeat}"
+
+    def _check_durability(self, admin: Admin, destinations: tuple[str, ...]) -> None:
+        """The declared level is compared with the one that follows from settings read back, before any load."""
+        computed = admin.durability(destinations)
+        self._facts["effective_settings"] = admin.effective_settings(destinations)
+        self._facts["durability"] = {"level": computed.level.value, "because": computed.because}
+        if computed.level is not self._cell.durability:
+            because = ", ".join(f"{name}={value}" for name, value in computed.because.items())
+            raise UserError(
+                f"{self._cell.label}: the workload declares {self._cell.durability.value}, but the broker's settings "
+                f"give {computed.level.value} ({because})",
+                hint="change `durability`, or the broker_settings and client_settings that contradict it",
+            )
+
+    def _load(self, endpoint: Endpoint) -> Facts:
+        cell = self._cell
+        evidence = self._directory.evidence(cell.cell, self._repeat)
+        producers, consumers = agent_plans(self._plan, cell, self._repeat, endpoint, evidence)
+        self._say.stage(f"{cell.label}, repeat {self._repeat} of {self._plan.repeats}")
+        tailing = cell.consumers.start == "tailing"
+        self._crew.start([*consumers, *producers] if tailing else producers)
+        clock = clock_pair()
+        start_ns = self._agreed_start(clock)
+        failure = None
+        drain_complete: bool | None = None
+        try:
+            self._crew.set_off([p.agent for p in [*producers, *(consumers if tailing else [])]], *start_ns)
+            self._start_probe(clock)
+            self._journal.add("phase", phase="warm_up", start_mono_ns=start_ns[0])
+            phases = cell.phases
+            patience_s = phases.warm_up_s + phases.measure_s + cell.producers.send_timeout_s + 60
+            self._crew.wait_done([p.agent for p in producers], patience_s)
+            if not tailing:
+                self._start_after_backlog(consumers, start_ns)
+            if consumers:
+                drain_complete = self._drain(consumers)
+            self._crew.finish([c.agent for c in consumers])
+            self._crew.wait_done([c.agent for c in consumers], 60)
+        except (BrokerDiedError, AgentError) as e:
+            failure = str(e)
+            self._journal.add("node_died" if isinstance(e, BrokerDiedError) else "agent_died", error=failure)
+            self._save_what_is_there()
+        self._facts["driver_path"] = next((d for n, d in self._crew.drivers.items() if n.startswith("producer")), None)
+        self._facts["executions"] = {str(self._repeat): {"start_mono_ns": start_ns[0], "clock": clock}}
+        self._journal.add("end", failure=failure)
+        return Facts(self._facts, drain_complete, failure)
+
+    def _agreed_start(self, clock: dict[str, int]) -> tuple[int, int]:
+        """A whole UNIX second soon, on the monotonic clock: (start, UNIX minus monotonic)."""
+        offset_ns = clock["unix_ns"] - clock["mono_ns"]
+        unix_ns = time.monotonic_ns() + offset_ns + START_IN_NS
+        return -(-unix_ns // SECOND_NS) * SECOND_NS - offset_ns, offset_ns
+
+    def _start_probe(self, clock: dict[str, int]) -> None:
+        from brokerlab.probes.plan import ClockPair, ProbePlan, WatchedAgent, WatchedNode
+
+        nodes = () if self._cluster is None else self._cluster.nodes()
+        plan = ProbePlan(
+            run=self._plan.run,
+            cell=self._cell.cell,
+            repeat=self._repeat,
+            broker=self._cell.broker,
+            nodes=tuple(WatchedNode(name=n.name, pid=n.pid, urls=n.urls) for n in nodes),
+            agents=tuple(WatchedAgent(name=name, pid=pid) for name, pid in self._crew.pids().items()),
+            directory=str(self._directory.probes(self._cell.cell, self._repeat)),
+            clock=ClockPair(**clock),
+        )
+        self._probe = TalkingProcess("probe", "brokerlab.probes", self._logs / "probe.log", queue.SimpleQueue())
+        self._probe.start(plan.model_dump_json())
+
+    def _start_after_backlog(self, consumers: list[AgentPlan], start: tuple[int, int]) -> None:
+        self._journal.add("backlog_complete")
+        self._crew.start(consumers)
+        self._crew.set_off([c.agent for c in consumers], *start)
+
+    def _drain(self, consumers: list[AgentPlan]) -> bool:
+        self._journal.add("phase", phase="drain")
+        self.progress("draining")
+        verdicts = self._crew.drain(self._cell.phases.drain_limit_s)
+        complete = bool(consumers) and all(v.complete for v in verdicts.values())
+        because = {group: {"complete": v.complete, "because": v.because} for group, v in verdicts.items()}
+        self._journal.add("drain", complete=complete, groups=because)
+        return complete
+
+    def _save_what_is_there(self) -> None:
+        """After a death: every agent that lives writes what it has; open sends end unknown."""
+        self._crew.finish(list(self._crew.pids()))
+        self._crew.stop()
+
+    def _watch(self) -> None:
+        if self._cluster is None:
+            return
+        dead = self._cluster.dead_nodes()
+        if dead:
+            raise BrokerDiedError(f"{', '.join(dead)} died under load\nlast log lines:\n{self._cluster.log_tail()}")
+
+    def _live(self, agent: str, line: dict[str, Any]) -> None:
+        self._lines[agent] = line
+        sent = sum(x.get("sent", 0) for n, x in self._lines.items() if n.startswith("producer"))
+        received = sum(x.get("received", 0) for n, x in self._lines.items() if n.startswith("consumer"))
+        p99_ns = max((x["p99_ns"].get("end_to_end_latency", 0) for x in self._lines.values()), default=0)
+        self.progress(f"{line['phase']}: {sent:,}/s sent, {received:,}/s received, p99 {p99_ns / 1e6:.1f} ms")
+
+    def _take_down(self, admin: Admin | None, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:
+        """Everything we started ends, whatever happened; data of our own clusters is deleted, logs stay."""
+        try:
+            self._crew.stop()
+            if self._probe is not None:
+                self._probe.stop(5.0)
+            if admin is not None:
+                if self._cluster is None:
+                    admin.delete(destinations, groups)
+                admin.close()
+        finally:
+            if self._cluster is not None:
+                self._cluster.stop()
+                self._cluster.clean()

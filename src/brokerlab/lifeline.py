@@ -1,0 +1,26 @@
+"""What ties a child's life to its parent's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent(signal_number: int = signal.SIGKILL) -> None:
+    """In a child, between fork and exec: the kernel sends us `signal_number` when the parent's thread ends.
+
+    Survives exec. Start children from the main thread: the signal follows the *thread* that forked.
+    """
+    parent = os.getppid()
+    _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
+    if os.getppid() != parent or parent == 1:
+        os._exit(1)
+
+
+def end_with_parent() -> None:
+    """As die_with_parent, with SIGTERM: for children that save something first."""
+    die_with_parent(signal.SIGTERM)

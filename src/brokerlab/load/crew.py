@@ -1,0 +1,135 @@
+"""All agents of one execution together: started, made ready, set off at one instant, followed, drained, let go."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from brokerlab.errors import AgentError, BrokerError, BrokerlabError, DiskFullError, MachineError
+from brokerlab.load.drain import Drained, Progress, drained
+from brokerlab.load.process import Event, TalkingProcess, stop_all
+from brokerlab.model.plan import AgentPlan
+
+READY_S = 120.0
+REPORT_EVERY_S = 0.25
+ERRORS: dict[str, type[BrokerlabError]] = {"DiskFullError": DiskFullError, "MachineError": MachineError}
+
+Watch = Callable[[], None]  # called several times a second; raises to end the execution
+Live = Callable[[str, dict[str, Any]], None]  # an agent's name and its live line
+
+
+class Crew:
+    """Agents by name. Methods raise AgentError, DiskFullError or BrokerError when an agent fails or ends too soon."""
+
+    def __init__(self, logs: Path, watch: Watch, live: Live) -> None:
+        self._logs = logs
+        self._watch = watch
+        self._live = live
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._agents: dict[str, TalkingProcess] = {}
+        self._plans: dict[str, AgentPlan] = {}
+        self._reports: dict[str, Progress] = {}
+        self.drivers: dict[str, str] = {}
+        self.done: dict[str, dict[str, Any]] = {}
+
+    def start(self, plans: list[AgentPlan]) -> None:
+        """Start these agents and wait until each has connected (and, for consumers, subscribed)."""
+        for plan in plans:
+            agent = TalkingProcess(plan.agent, "brokerlab.agent", self._logs / f"{plan.agent}.log", self._events)
+            self._agents[plan.agent], self._plans[plan.agent] = agent, plan
+            agent.start(plan.model_dump_json())
+        names = {p.agent for p in plans}
+        self._follow(lambda: names <= self.drivers.keys(), READY_S, "agents to connect")
+
+    def pids(self) -> dict[str, int]:
+        """Process ids of agents that run now."""
+        return {name: agent.pid for name, agent in self._agents.items() if agent.is_running()}
+
+    def set_off(self, names: list[str], start_mono_ns: int, unix_minus_mono_ns: int) -> None:
+        """Tell these agents the agreed instant."""
+        for name in names:
+            self._agents[name].tell("start", start_mono_ns=start_mono_ns, unix_minus_mono_ns=unix_minus_mono_ns)
+
+    def wait_done(self, names: list[str], within_s: float) -> None:
+        """Until these agents have ended by themselves, their evidence on disk."""
+        self._follow(lambda: set(names) <= self.done.keys(), within_s, "agents to finish")
+
+    def finish(self, names: list[str]) -> None:
+        """Ask these agents to stop what they do, save and end."""
+        for name in names:
+            if name not in self.done:
+                self._agents[name].tell("finish")
+
+    def drain(self, limit_s: float) -> dict[str, Drained]:
+        """Wait until every group has read everything, or the limit has passed. By group."""
+        acknowledged = {
+            (producer, partition): last
+            for result in self.done.values()
+            for producer, partition, last in result.get("highest_acknowledged", [])
+        }
+        groups: dict[str, list[str]] = {}
+        for name, plan in self._plans.items():
+            if plan.group is not None and plan.role.value == "consumer":
+                groups.setdefault(plan.group, []).append(name)
+        deadline = time.monotonic() + limit_s
+        verdicts: dict[str, Drained] = {}
+        while True:
+            self._reports = {}
+            wanted = [n for names in groups.values() for n in names]
+            for name in wanted:
+                self._agents[name].tell("report")
+            # A report may take seconds where a broker answers slowly; the limit is looked at between reports.
+            self._follow(self._all_have_reported(wanted), 30.0, "consumers to report")
+            for group, names in groups.items():
+                plan = self._plans[names[0]]
+                cell_partitions = len(plan.destinations) * plan.partitions
+                verdicts[group] = drained(acknowledged, cell_partitions, [self._reports[n] for n in names])
+            if all(v.complete for v in verdicts.values()) or time.monotonic() >= deadline:
+                return verdicts
+            self._follow(lambda: False, REPORT_EVERY_S, None)
+
+    def _all_have_reported(self, names: list[str]) -> Callable[[], bool]:
+        return lambda: set(names) <= self._reports.keys()
+
+    def stop(self, grace_s: float = 8.0) -> None:
+        """Let all agents save and end; kill those that do not."""
+        stop_all(list(self._agents.values()), grace_s)
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._take(self._events.get_nowait(), strict=False)
+
+    def _follow(self, until: Callable[[], bool], within_s: float, waiting_for: str | None) -> None:
+        """Take events until the condition holds. At the deadline: an error, or nothing when `waiting_for` is None."""
+        deadline = time.monotonic() + within_s
+        while not until():
+            self._watch()
+            with contextlib.suppress(queue.Empty):
+                self._take(self._events.get(timeout=0.05))
+            if time.monotonic() >= deadline:
+                if waiting_for is None:
+                    return
+                missing = ", ".join(sorted(self._agents.keys() - self.done.keys()))
+                raise AgentError(f"waited {within_s:.0f} s for {waiting_for}; not done: {missing}")
+
+    def _take(self, event: Event, *, strict: bool = True) -> None:
+        if event.kind == "live":
+            self._live(event.source, event.facts)
+        elif event.kind == "ready":
+            self.drivers[event.source] = event.facts["driver"]
+        elif event.kind == "report":
+            self._reports[event.source] = Progress(**event.facts)
+        elif event.kind == "done":
+            self.done[event.source] = event.facts
+        elif event.kind == "failed" and strict:
+            error = ERRORS.get(event.facts["kind"], BrokerError if event.facts["exit_code"] == 4 else AgentError)
+            raise error(f"{event.source}: {event.facts['message']}")
+        elif event.kind == "ended" and event.source not in self.done and strict:
+            said = self._agents[event.source].error_text()
+            raise AgentError(
+                f"{event.source} ended with code {event.facts['exit_code']} in the middle of its work"
+                + (f"\nits last words:\n{said}" if said else "")
+            )

@@ -1,0 +1,116 @@
+"""A child that speaks JSON lines: started, spoken to, listened to, ended through its handle."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brokerlab.lifeline import end_with_parent
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something a child said; `kind` "ended" is said for it when its output ends, with its exit code."""
+
+    source: str
+    kind: str
+    facts: dict[str, Any]
+
+
+class TalkingProcess:
+    """One agent or probe. Its events go to the queue it is given; its standard error to a log file."""
+
+    def __init__(self, name: str, module: str, log: Path, events: queue.SimpleQueue[Event]) -> None:
+        self.name = name
+        self.log = log
+        self._module = module
+        self._events = events
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, opening: str, extra_env: Mapping[str, str] | None = None) -> None:
+        """Start it and write its opening line, a plan."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        # One BLAS thread: more would only be woken, never used.
+        env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **(extra_env or {})}
+        with self.log.open("ab") as stderr:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", self._module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=env,
+                start_new_session=True,
+                preexec_fn=end_with_parent,
+            )
+        threading.Thread(target=self._listen, name=f"listen-{self.name}", daemon=True).start()
+        self._write(opening)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def _listen(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                said = json.loads(line)
+                self._events.put(Event(self.name, said.pop("event"), said))
+            except (ValueError, KeyError):
+                self._events.put(Event(self.name, "noise", {"text": line.decode(errors="replace")}))
+        self._events.put(Event(self.name, "ended", {"exit_code": self._process.wait()}))
+
+    def _write(self, line: str) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # that it ended is told as an event
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+
+    def tell(self, command: str, **facts: Any) -> None:
+        self._write(json.dumps({"command": command, **facts}))
+
+    def let_go(self) -> None:
+        """Close its input: it saves and ends by itself."""
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def stop(self, grace_s: float) -> None:
+        """Let it end by itself within the grace time, else kill it. Idempotent."""
+        self.let_go()
+        if self._process is None:
+            return
+        try:
+            self._process.wait(grace_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def error_text(self, lines: int = 20) -> str:
+        """The last lines it wrote to its standard error."""
+        try:
+            return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        except OSError:
+            return ""
+
+
+def stop_all(processes: Sequence[TalkingProcess], grace_s: float) -> None:
+    """All inputs are closed first, so that they end side by side."""
+    for process in processes:
+        process.let_go()
+    for process in processes:
+        process.stop(grace_s)

@@ -1,0 +1,185 @@
+"""One run from top to bottom: lock the host, find or make the run directory, execute what is not finished yet."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from brokerlab.environment import clock_pair, environment
+from brokerlab.errors import BrokerlabError, InterruptedRunError
+from brokerlab.execution import Execution
+from brokerlab.home import cache_directory
+from brokerlab.model.listener import RunListener
+from brokerlab.model.plan import CellPlan, RunPlan
+from brokerlab.results.directory import RunDirectory, run_directories
+
+OVERHEAD_S = 12.0  # starting and stopping a cluster and its agents, for the progress bar only
+DONE = ("finished", "failed")
+
+
+def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, java: str | None = None) -> RunDirectory:
+    """Execute every cell and repeat of the plan and return the run directory, ready to be analysed.
+
+    An unfinished run of the same fingerprint under `root` is taken up again unless `fresh`: finished executions are
+    kept. Ctrl-C and SIGTERM save what there is and raise InterruptedRunError.
+    """
+    with _signals_interrupt(), _alone_on_this_host(say):
+        directory = (None if fresh else _unfinished(root, plan.fingerprint)) or _new(root, plan, java)
+        plan = directory.plan()
+        with _locked(directory.path / "run.lock"):
+            for number, execution in enumerate(plan.order):
+                name = f"{execution.cell}-r{execution.repeat}"
+                if directory.state()["executions"].get(name, {}).get("state") in DONE:
+                    say.note(f"{name} was finished before: kept")
+                    continue
+                cell = next(c for c in plan.cells if c.cell == execution.cell)
+                _execute(plan, cell, execution.repeat, directory, say, number)
+            facts = directory.environment()
+            facts["clock"]["end"] = clock_pair()
+            directory.write("environment.json", facts)
+    return directory
+
+
+def _execute(
+    plan: RunPlan, cell: CellPlan, repeat: int, directory: RunDirectory, say: RunListener, number: int
+) -> None:
+    name = f"{cell.cell}-r{repeat}"
+    _set_aside(directory, name)
+    _note_state(directory, name, state="running", started_unix_s=time.time())
+    try:
+        execution = Execution(plan, cell, repeat, directory, say)
+        execution.progress = _progress(plan, cell, number, say)
+        facts = execution.run()
+    except KeyboardInterrupt:
+        _note_state(directory, name, state="interrupted", reason="interrupted by the user", ended_unix_s=time.time())
+        raise InterruptedRunError(
+            f"interrupted; what was measured is saved in {directory.path}",
+            hint="the same command goes on where this one stopped",
+        ) from None
+    except BaseException as e:
+        reason = str(e) if isinstance(e, BrokerlabError) else f"{type(e).__name__}: {e}"
+        _note_state(directory, name, state="interrupted", reason=reason, ended_unix_s=time.time())
+        raise
+    _note_cell(directory, cell.cell, facts.cell)
+    state = "finished" if facts.failure is None else "failed"
+    _note_state(directory, name, state=state, reason=facts.failure, drained=facts.drained, ended_unix_s=time.time())
+    say.note(f"{name} {state}: {cell.label}, repeat {repeat} of {plan.repeats}")
+
+
+def _progress(plan: RunPlan, cell: CellPlan, number: int, say: RunListener) -> Any:
+    """A function that tells the listener how far the whole run is, by time."""
+    length = {c.cell: c.phases.warm_up_s + c.phases.measure_s + OVERHEAD_S for c in plan.cells}
+    total = sum(length[e.cell] for e in plan.order)
+    before = sum(length[e.cell] for e in plan.order[:number])
+    began = time.monotonic()
+
+    def tell(text: str) -> None:
+        within = min(time.monotonic() - began, length[cell.cell])
+        say.progress((before + within) / total, text)
+
+    return tell
+
+
+def _unfinished(root: Path, fingerprint: str) -> RunDirectory | None:
+    """The newest run of this fingerprint that has something left to do."""
+    for directory in reversed(run_directories(root)):
+        plan = directory.plan()
+        if plan.fingerprint == fingerprint:
+            states = directory.state()["executions"]
+            left = [e for e in plan.order if states.get(f"{e.cell}-r{e.repeat}", {}).get("state") not in DONE]
+            return directory if left else None
+    return None
+
+
+def _new(root: Path, plan: RunPlan, java: str | None) -> RunDirectory:
+    directory = RunDirectory(root / plan.run)
+    directory.path.mkdir(parents=True)
+    directory.write("plan.json", plan.model_dump(mode="json"))
+    directory.write("environment.json", environment(plan.run, java))
+    directory.write("state.json", {"schema_version": 1, "executions": {}})
+    return directory
+
+
+def _set_aside(directory: RunDirectory, name: str) -> None:
+    """What an execution that was cut off left behind is kept, out of the way of the new attempt."""
+    shutil.rmtree(directory.path / "clusters" / name, ignore_errors=True)
+    for kind in ("evidence", "probes", "events", "logs"):
+        old = directory.path / kind / name
+        if old.exists():
+            attempt = 1
+            while (directory.path / "abandoned" / f"{name}-{attempt}" / kind).exists():
+                attempt += 1
+            aside = directory.path / "abandoned" / f"{name}-{attempt}" / kind
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            old.rename(aside)
+
+
+def _note_state(directory: RunDirectory, name: str, **facts: Any) -> None:
+    state = directory.state()
+    state["executions"].setdefault(name, {}).update(facts)
+    directory.write("state.json", state)
+
+
+def _note_cell(directory: RunDirectory, cell: str, facts: dict[str, Any]) -> None:
+    """Facts of one execution into environment.json; those of earlier repeats of the cell stay."""
+    value = directory.environment()
+    known = value["cells"].setdefault(cell, {})
+    executions = {**known.get("executions", {}), **facts.get("executions", {})}
+    known.update({**facts, "executions": executions})
+    directory.write("environment.json", value)
+
+
+@contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {s: signal.signal(s, interrupt) for s in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for s, handler in before.items():
+            signal.signal(s, handler)
+
+
+@contextmanager
+def _alone_on_this_host(say: RunListener) -> Iterator[None]:
+    """Two runs at once would measure each other: the second waits for the first."""
+    path = cache_directory() / "host.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say.note(f"another run is measuring on this host ({_holder(file)}): waiting for it to end")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except KeyboardInterrupt:
+                raise InterruptedRunError("interrupted while waiting for the other run; nothing was started") from None
+        file.seek(0)
+        file.truncate()
+        file.write(f"process {os.getpid()}")
+        file.flush()
+        yield
+
+
+def _holder(file: TextIO) -> str:
+    file.seek(0)
+    return file.read().strip() or "unknown"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Tells others that this run is in progress."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
