@@ -67,14 +67,11 @@ def _delivery_line(verdict: Verdict) -> str:
 
 
 def read_summary(run: RunDirectory) -> list[dict[str, Any]]:
-    """Rows of tables/run_summary; none while the run has not been analysed."""
-    directory = run.tables / "run_summary"
-    if not any(directory.glob("*.parquet")):
-        return []
-    import pyarrow.parquet as pq
+    """Rows of the table run_summary; none while the run has not been analysed."""
+    from brokerlab.results.reader import read_rows
+    from brokerlab.results.tables import RUN_SUMMARY
 
-    rows: list[dict[str, Any]] = pq.read_table(directory).to_pylist()
-    return rows
+    return read_rows(run, RUN_SUMMARY)
 
 
 def summary_lines(rows: list[dict[str, Any]]) -> list[str]:
