@@ -1,0 +1,100 @@
+"""Fields that are each sound and cannot stand together. Pairs of (path, message); no broker is asked here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+
+from brokerlab.model.header import HEADER_BYTES
+from brokerlab.workload.edge import BurstArrival, Consumers, Payload, Producers, RampArrival, Workload
+from brokerlab.workload.objectives import NEED_CONSUMERS, parse_objective
+from brokerlab.workload.tree import Path
+
+LANES_MOST = 65_535  # a header holds partitions in 16 bits
+RATE_LEAST_PER_S = 0.001
+
+Found = Iterator[tuple[Path, str]]
+
+
+def contradictions(workload: Workload, folder: FilePath) -> Found:
+    """Everything impossible about a workload, whatever its broker. `folder`: where data files are looked for."""
+    if workload.broker is not None and workload.brokers is not None:
+        yield ("broker",), "is given beside brokers: keep one of them"
+    if workload.broker is None and workload.brokers is None:
+        yield ("brokers",), "is missing: say which broker to ask, such as brokers: [kafka, nats]"
+    if workload.brokers is not None and len(set(workload.brokers)) < len(workload.brokers):
+        yield ("brokers",), "names a broker twice"
+    if workload.destinations.count * workload.destinations.partitions > LANES_MOST:
+        yield ("destinations", "partitions"), f"together more than {LANES_MOST:,} partitions"
+    yield from _of_producers(workload.producers)
+    yield from _of_sizes(workload.producers)
+    yield from _of_payload(workload.producers.payload, workload.producers.message is not None, folder)
+    yield from _of_consumers(workload.consumers)
+    nobody_receives = workload.consumers is None or workload.consumers.groups == 0
+    for i, text in enumerate(workload.objectives):
+        measure = parse_objective(text).measure
+        if nobody_receives and measure in NEED_CONSUMERS:
+            yield ("objectives", i), f"{measure} needs consumers, and this workload has none"
+
+
+def _of_producers(producers: Producers) -> Found:
+    at = ("producers",)
+    if producers.rate is not None and producers.window is not None:
+        yield (*at, "window"), "is given beside rate: a load is open loop (rate) or closed loop (window), not both"
+    if producers.rate is None and producers.window is None:
+        yield (*at, "rate"), "is missing: give rate (open loop) or window (closed loop)"
+    if producers.window is not None and producers.rate is None and producers.arrival is not None:
+        yield (*at, "arrival"), "has no meaning in a closed loop (window): acknowledgements decide when to send"
+    if producers.agents > producers.count:
+        yield (*at, "agents"), f"more agents than producers ({producers.count})"
+    arrival = producers.arrival
+    if producers.rate is not None and producers.rate / producers.count < RATE_LEAST_PER_S:
+        may_be_silent = isinstance(arrival, BurstArrival | RampArrival)
+        if not (may_be_silent and producers.rate == 0):
+            yield (*at, "rate"), f"less than {RATE_LEAST_PER_S}/s for each producer"
+    if isinstance(arrival, BurstArrival):
+        burst = arrival.burst
+        if burst.length <= 0 or burst.length > burst.every:
+            yield (*at, "arrival", "burst", "length"), "must be above 0 and not longer than every"
+        if burst.rate <= 0:
+            yield (*at, "arrival", "burst", "rate"), "must be above 0"
+    if isinstance(arrival, RampArrival) and arrival.ramp.to == 0 and producers.rate == 0:
+        yield (*at, "arrival", "ramp", "to"), "a ramp from nothing to nothing sends nothing"
+
+
+def _of_sizes(producers: Producers) -> Found:
+    message = f"smaller than the {HEADER_BYTES} bytes every message carries for checking"
+    if isinstance(producers.message, int):
+        if producers.message < HEADER_BYTES:
+            yield ("producers", "message"), message
+    else:
+        for i, share in enumerate(producers.message or ()):
+            if share.size < HEADER_BYTES:
+                yield ("producers", "message", i, "size"), message
+
+
+def _of_payload(payload: Payload, has_message: bool, folder: FilePath) -> Found:
+    at = ("producers", "payload")
+    if payload.kind == "random":
+        if payload.file is not None:
+            yield (*at, "file"), "is not used by kind random: say kind: lines or kind: file"
+    else:
+        if has_message:
+            yield ("producers", "message"), f"cannot be chosen for payload kind {payload.kind}: the file decides it"
+        if payload.compressibility is not None:
+            yield (*at, "compressibility"), "is for kind random only"
+        if payload.file is None:
+            yield (*at, "file"), f"is missing: kind {payload.kind} sends a data file"
+        elif not (folder / payload.file).is_file():
+            yield (*at, "file"), f"no such file: {folder / payload.file}"
+    if payload.read_in_ram is not None and payload.kind != "lines":
+        yield (*at, "read_in_ram"), "is for kind lines only"
+
+
+def _of_consumers(consumers: Consumers | None) -> Found:
+    if consumers is None:
+        return
+    if consumers.groups == 0 and consumers.start == "after_backlog":
+        yield ("consumers", "start"), "after_backlog needs somebody to receive the backlog: groups is 0"
+    if consumers.agents_per_group > consumers.per_group:
+        yield ("consumers", "agents_per_group"), f"more agents than consumers in a group ({consumers.per_group})"

@@ -1,0 +1,197 @@
+"""The workload file's fields: what may be written, with units, defaults and one sentence each. Unknown keys are refused.
+
+These models check each value by itself. What contradicts what is in contradictions.py; what a broker cannot do in
+capabilities.py. The JSON Schema for editors is generated from here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+
+from brokerlab.model.plan import Durability, Frozen
+from brokerlab.model.quantities import (
+    BYTES_PATTERN,
+    DURATION_PATTERN,
+    RATE_PATTERN,
+    parse_bytes,
+    parse_duration_s,
+    parse_rate_per_s,
+)
+from brokerlab.workload.objectives import OBJECTIVE_PATTERN, parse_objective
+
+Rate = Annotated[
+    float,
+    BeforeValidator(parse_rate_per_s),
+    WithJsonSchema({"type": "string", "pattern": RATE_PATTERN, "examples": ["20_000/s", "20k/s", "1M/s"]}),
+]
+Seconds = Annotated[
+    float,
+    BeforeValidator(parse_duration_s),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string", "pattern": DURATION_PATTERN}, {"const": 0}],
+            "examples": ["30s", "500ms", "2min", "1h"],
+        }
+    ),
+]
+Size = Annotated[
+    int,
+    BeforeValidator(parse_bytes),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string", "pattern": BYTES_PATTERN}, {"type": "integer", "minimum": 1}],
+            "examples": ["1KiB", "200B", 512],
+        }
+    ),
+]
+Count = Annotated[int, Field(strict=True, ge=1)]
+CountOrNone = Annotated[int, Field(strict=True, ge=0)]
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ValueError("wants text, a number, true or false")
+
+
+def _objective(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("wants text such as `lost == 0`")
+    parse_objective(value)
+    return value
+
+
+Setting = Annotated[str, BeforeValidator(_setting), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+ObjectiveText = Annotated[
+    str, BeforeValidator(_objective), WithJsonSchema({"type": "string", "pattern": OBJECTIVE_PATTERN})
+]
+
+
+class Cluster(Frozen):
+    nodes: Count = Field(1, description="Server processes of the cluster.")
+
+
+class Destinations(Frozen):
+    count: Count = Field(1, description="Topics or queues.")
+    partitions: Count = Field(1, description="Partitions of each destination.")
+
+
+class Burst(Frozen):
+    rate: Rate = Field(description="Total rate during a burst.")
+    length: Seconds = Field(description="How long a burst lasts.")
+    every: Seconds = Field(description="From the beginning of one burst to the beginning of the next.")
+
+
+class Ramp(Frozen):
+    to: Rate = Field(description="Total rate at the end of measure; it begins with producers.rate.")
+
+
+class BurstArrival(Frozen):
+    burst: Burst
+
+
+class RampArrival(Frozen):
+    ramp: Ramp
+
+
+def _arrival_form(value: Any) -> str:
+    if isinstance(value, dict | BurstArrival | RampArrival):
+        return "<ramp>" if "ramp" in value or isinstance(value, RampArrival) else "<burst>"
+    return "<word>"
+
+
+Arrival = Annotated[
+    Annotated[Literal["uniform", "poisson"], Tag("<word>")]
+    | Annotated[BurstArrival, Tag("<burst>")]
+    | Annotated[RampArrival, Tag("<ramp>")],
+    Discriminator(_arrival_form),
+]
+
+
+class MixedSize(Frozen):
+    size: Size = Field(description="Bytes of the whole message.")
+    weight: float = Field(1.0, gt=0, description="How often, relative to the others.")
+
+
+def _message_form(value: Any) -> str:
+    return "<mix>" if isinstance(value, list | tuple) else "<size>"
+
+
+Message = Annotated[
+    Annotated[Size, Tag("<size>")] | Annotated[tuple[MixedSize, ...], Field(min_length=1), Tag("<mix>")],
+    Discriminator(_message_form),
+]
+
+
+class Payload(Frozen):
+    kind: Literal["random", "file", "lines"] = Field("random", description="What a message is filled with.")
+    compressibility: float | None = Field(None, ge=0, le=1, description="Share of a random body that compresses away.")
+    file: str | None = Field(None, description="Data file of kind file or lines, relative to the workload file.")
+    read_in_ram: Annotated[bool, Field(strict=True)] | None = Field(
+        None, description="lines: read the whole file first (true), or while sending (false)."
+    )
+
+
+class Keys(Frozen):
+    count: Annotated[int, Field(strict=True, ge=1, le=10_000_000)] = Field(description="Different keys.")
+    distribution: Literal["uniform", "zipf"] = Field("uniform", description="How often each key is used.")
+
+
+class Producers(Frozen):
+    count: Annotated[int, Field(strict=True, ge=1, le=65_535)] = Field(1, description="Connections that publish.")
+    agents: Count = Field(1, description="Processes the producers are spread over.")
+    rate: Rate | None = Field(None, description="Total messages a second over all producers (open loop).")
+    window: Count | None = Field(None, description="Unacknowledged messages per producer at once (closed loop).")
+    arrival: Arrival | None = Field(None, description="How messages are spread in time; uniform if not said.")
+    message: Message | None = Field(None, description="Bytes of a message, or a mix of sizes; 1KiB if not said.")
+    payload: Payload = Field(default=Payload.model_validate({}), description="What messages are filled with.")
+    keys: Keys | None = Field(None, description="Give messages keys; they decide the partition.")
+    send_timeout: Seconds = Field(30.0, gt=0, description="No word after this long: the outcome is unknown.")
+
+
+class Consumers(Frozen):
+    groups: CountOrNone = Field(1, description="Groups, each of which gets every message.")
+    per_group: Count = Field(1, description="Connections that share the messages of one group.")
+    agents_per_group: Count = Field(1, description="Processes the consumers of one group are spread over.")
+    start: Literal["tailing", "after_backlog"] = Field(
+        "tailing", description="Before the first send, or after the last."
+    )
+    acknowledge: Literal["each", "batch", "automatic"] = Field("batch", description="How receipt is acknowledged.")
+
+
+class Phases(Frozen):
+    warm_up: Seconds = Field(5.0, ge=0, description="Load before measuring.")
+    measure: Seconds = Field(gt=0, description="What results are computed from.")
+    drain_limit: Seconds = Field(30.0, ge=0, description="How long consumers may still receive afterwards.")
+
+
+class Workload(Frozen):
+    """A question to one or several brokers: the load, what is measured, and what counts as good."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$", description="Part of the run's name: a-z, 0-9 and -.")
+    question: str = Field(min_length=1, description="What the run is to answer, in one sentence.")
+    broker: str | None = Field(None, description="The broker.")
+    brokers: tuple[str, ...] | None = Field(None, min_length=1, description="Several brokers, one after the other.")
+    cluster: Cluster = Field(default=Cluster.model_validate({}), description="The servers.")
+    durability: Durability = Field(
+        Durability.L4,
+        description="What an acknowledgement promises: L1 replicated and fsynced, L2 replicated, L3 fsynced, L4 neither.",
+    )
+    destinations: Destinations = Field(default=Destinations.model_validate({}), description="Topics or queues.")
+    producers: Producers = Field(description="Who sends, how much, what.")
+    consumers: Consumers | None = Field(None, description="Who receives; left out: nobody.")
+    phases: Phases = Field(description="How long.")
+    sweep: dict[str, list[Any]] = Field(default={}, description="Field path to values: one cell for each combination.")
+    repeats: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(1, description="Times each cell is run.")
+    objectives: tuple[ObjectiveText, ...] = Field((), description="What counts as good.")
+    broker_settings: dict[str, dict[str, Setting]] = Field(default={}, description="Broker to server settings.")
+    client_settings: dict[str, dict[str, Setting]] = Field(default={}, description="Broker to client settings.")
+    driver: Literal["auto", "native", "python"] = Field("auto", description="Path to the broker.")
+    keep_messages: Annotated[bool, Field(strict=True)] = Field(
+        False, description="Keep one row of evidence per message."
+    )
+    seed: CountOrNone = Field(1, description="Decides payloads, keys and Poisson times.")

@@ -1,0 +1,210 @@
+"""From a workload's name or file to a RunPlan, or to everything that is wrong with it. Starts nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path as FilePath
+
+from brokerlab.brokers.contract import Broker
+from brokerlab.errors import NotFoundError, Problem, WorkloadError
+from brokerlab.model.plan import CellPlan, RunPlan
+from brokerlab.workload import shipped
+from brokerlab.workload.capabilities import capability_problems, own_problems
+from brokerlab.workload.cells import Combination, cell_plan, combinations, concerns, interleaved
+from brokerlab.workload.contradictions import contradictions
+from brokerlab.workload.edge import Workload
+from brokerlab.workload.objectives import parse_objective
+from brokerlab.workload.tree import SETTINGS, Origin, Path, Tree, apply_override, read_tree
+from brokerlab.workload.validation import validated
+
+BrokerNamed = Callable[[str], Broker]
+
+
+def plan_workload(
+    source: FilePath | str,
+    *,
+    overrides: Sequence[str] = (),
+    brokers: Sequence[str] | None = None,
+    repeats: int | None = None,
+    tag: str | None = None,
+    endpoints: Mapping[str, tuple[str, ...]] = {},
+    broker_named: BrokerNamed,
+    now_unix_s: float | None = None,
+) -> RunPlan:
+    """The plan of a run. `source` is a file or the name of a shipped workload; `overrides` are `path=value`;
+    `endpoints` are addresses of brokers the user runs, by broker. Raises WorkloadError with every problem found."""
+    text, file, folder = _source_text(source)
+    tree = read_tree(text, file)
+    problems = _Problems(tree)
+    for override in overrides:
+        problems.add(apply_override(tree, override))
+    _apply_flags(tree, brokers, repeats)
+    made, sweep_problems = combinations(tree)
+    problems.found.extend(sweep_problems)
+    planned = [_checked(combination, folder, endpoints, broker_named, problems) for combination in made]
+    workload = planned[0][0]
+    _check_endpoints(workload, endpoints, problems)
+    if problems.found:
+        raise WorkloadError(problems.in_order())
+    cells = _numbered([cell for _, cells in planned for cell in cells])
+    return _run_plan(workload, cells, text, file, tuple(overrides), tag, now_unix_s)
+
+
+def _source_text(source: FilePath | str) -> tuple[str, str, FilePath]:
+    """(text, name for messages, folder for data files)."""
+    path = FilePath(source)
+    if path.is_file():
+        return path.read_text("utf-8"), str(source), path.parent
+    if isinstance(source, str) and source in shipped.names():
+        return shipped.text(source), f"{source}.yaml (shipped)", FilePath()
+    raise shipped.not_found(str(source))
+
+
+@dataclass
+class _Problems:
+    """Every problem once, though many cells may have it."""
+
+    tree: Tree
+    found: list[Problem] = field(default_factory=list)
+
+    def add(self, problem: Problem | None) -> None:
+        if problem is not None and problem not in self.found:
+            self.found.append(problem)
+
+    def in_order(self) -> list[Problem]:
+        """The file's from top to bottom, then the flags'."""
+        return sorted(dict.fromkeys(self.found), key=lambda p: (p.line == 0, p.line))
+
+
+def _apply_flags(tree: Tree, brokers: Sequence[str] | None, repeats: int | None) -> None:
+    if brokers is not None:
+        flag = " ".join(f"--broker {name}" for name in brokers)
+        tree.remove(("broker",))
+        tree.put(("brokers",), list(brokers), Origin(flag, 0, ", ".join(brokers)))
+    if repeats is not None:
+        tree.put(("repeats",), repeats, Origin(f"--repeats {repeats}", 0, str(repeats)))
+
+
+def _checked(
+    combination: Combination,
+    folder: FilePath,
+    endpoints: Mapping[str, tuple[str, ...]],
+    broker_named: BrokerNamed,
+    problems: _Problems,
+) -> tuple[Workload, list[CellPlan]]:
+    """One combination's workload and its cells, one for each broker; what is wrong goes to `problems`."""
+    tree = combination.tree
+    workload, wrong = validated(tree)
+    for problem in wrong:
+        problems.add(problem)
+    unreadable = _already_said(wrong)
+    for path, message in contradictions(workload, folder):
+        if not unreadable & {path[0], f"{path[0]}.{path[-1]}"}:
+            problems.add(tree.problem(path, message, with_value=True))
+    _check_settings_brokers(tree, workload, broker_named, problems)
+    cells = []
+    for path, name in _brokers(workload):
+        broker = _known(broker_named, name, tree, path, problems)
+        if broker is None:
+            continue
+        cell = cell_plan(
+            workload,
+            cell="c00",
+            broker=name,
+            parameters=concerns(combination, name),
+            folder=folder,
+            endpoint=tuple(endpoints.get(name, ())),
+        )
+        for path_, message in (*capability_problems(cell, broker), *own_problems(cell, broker, tree)):
+            problems.add(
+                tree.problem(path_, message, with_value=len(path_) < 3 and path_[0] not in ("broker", "brokers"))
+            )
+        cells.append(cell)
+    return workload, cells
+
+
+def _already_said(wrong: list[Problem]) -> set[str]:
+    """Fields that look missing or unset only because what was written there could not be read."""
+    meant = {f"{p.field.rpartition('.')[0]}.{p.nearest}".lstrip(".") for p in wrong if p.nearest is not None}
+    fields = {problem.field for problem in wrong} | meant
+    return fields | ({"brokers"} if "broker" in fields else set())
+
+
+def _brokers(workload: Workload) -> list[tuple[Path, str]]:
+    if workload.brokers is not None:
+        return [(("brokers", i), name) for i, name in enumerate(workload.brokers)]
+    return [] if workload.broker is None else [(("broker",), workload.broker)]
+
+
+def _known(broker_named: BrokerNamed, name: str, tree: Tree, path: Path, problems: _Problems) -> Broker | None:
+    try:
+        return broker_named(name)
+    except NotFoundError as error:
+        said = error.message if error.hint is None else f"{error.message}; {error.hint}"
+        problems.add(tree.problem(path, said))
+        return None
+
+
+def _check_settings_brokers(tree: Tree, workload: Workload, broker_named: BrokerNamed, problems: _Problems) -> None:
+    """Settings of a broker that is not asked this time are fine; of one that does not exist they are a slip."""
+    for part in SETTINGS:
+        for name in getattr(workload, part):
+            _known(broker_named, name, tree, (part, name), problems)
+
+
+def _check_endpoints(workload: Workload, endpoints: Mapping[str, tuple[str, ...]], problems: _Problems) -> None:
+    asked = [name for _, name in _brokers(workload)]
+    for name in endpoints:
+        if name not in asked:
+            problems.add(Problem(f"--endpoint {name}", 0, "brokers", f"{name} is not among this run's brokers", name))
+
+
+def _numbered(cells: list[CellPlan]) -> tuple[CellPlan, ...]:
+    """Cells that differ only in another broker's settings are one cell; then c01, c02, ..."""
+    different = list({cell.model_dump_json(): cell for cell in cells}.values())
+    width = max(2, len(str(len(different))))
+    return tuple(cell.model_copy(update={"cell": f"c{i:0{width}d}"}) for i, cell in enumerate(different, 1))
+
+
+def _run_plan(
+    workload: Workload,
+    cells: tuple[CellPlan, ...],
+    text: str,
+    file: str,
+    overrides: tuple[str, ...],
+    tag: str | None,
+    now_unix_s: float | None,
+) -> RunPlan:
+    order = interleaved(cells, workload.repeats)
+    objectives = tuple(parse_objective(objective) for objective in workload.objectives)
+    decides = {
+        "name": workload.name,
+        "cells": [cell.model_dump(mode="json") for cell in cells],
+        "order": [execution.model_dump(mode="json") for execution in order],
+        "objectives": [objective.model_dump(mode="json") for objective in objectives],
+        "seed": workload.seed,
+        "overrides": list(overrides),
+        "tag": tag,
+    }
+    fingerprint = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+    at = datetime.fromtimestamp(time.time() if now_unix_s is None else now_unix_s, UTC)
+    return RunPlan(
+        run=f"{at:%Y%m%dT%H%M%SZ}-{workload.name}-{fingerprint[:6]}",
+        name=workload.name,
+        question=" ".join(workload.question.split()),
+        workload_file=file,
+        workload_text=text,
+        overrides=overrides,
+        fingerprint=fingerprint,
+        tag=tag,
+        seed=workload.seed,
+        repeats=workload.repeats,
+        cells=cells,
+        order=order,
+        objectives=objectives,
+    )

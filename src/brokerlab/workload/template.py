@@ -1,0 +1,77 @@
+"""The file `brokerlab init` writes: every field, commented, and valid as it stands."""
+
+from __future__ import annotations
+
+TEMPLATE = """\
+# A workload: one question, the load that answers it, and what counts as a good answer.
+# Check it with `brokerlab plan FILE`, run it with `brokerlab run FILE`. Every field is explained in docs/workloads.md.
+# Units are written: rates 20_000/s, 20k/s; sizes 200B, 1KiB (1024), 1kB (1000); times 500ms, 30s, 2min.
+
+name: my-question               # part of the run's name: a-z, 0-9 and -
+question: How long do messages take through Kafka and NATS at 5,000 a second?
+
+brokers: [kafka, nats]          # see `brokerlab list brokers`; for one alone: broker: kafka
+cluster:
+  nodes: 1                      # server processes
+durability: L4                  # L1 replicated + fsynced, L2 replicated, L3 fsynced on one node, L4 neither
+
+destinations:
+  count: 1                      # topics or queues
+  partitions: 4                 # of each
+
+producers:
+  count: 1                      # connections that publish
+  agents: 1                     # processes they are spread over
+  rate: 5_000/s                 # total over all producers, open loop: send times are fixed in advance
+  # window: 1_000               # instead of rate, closed loop: unacknowledged messages per producer
+  arrival: uniform              # or poisson
+  # arrival: {burst: {rate: 50_000/s, length: 1s, every: 10s}}    # producers.rate in between
+  # arrival: {ramp: {to: 20_000/s}}                               # from producers.rate, linearly
+  message: 1KiB                 # whole message, at least 40B
+  # message: [{size: 200B, weight: 9}, {size: 10KiB, weight: 1}]  # a mix
+  payload:
+    kind: random
+    compressibility: 0.0        # share of the body that compresses away
+    # kind: lines               # each line of a data file is one message (leave out message and compressibility)
+    # file: sensors.tsv         # relative to this file
+    # read_in_ram: true         # false reads the file while sending
+  # keys: {count: 1_000, distribution: zipf}                      # keys decide the partition
+  send_timeout: 30s             # no word after this long: the outcome is unknown
+
+consumers:                      # leave out for none
+  groups: 1                     # each gets every message
+  per_group: 1                  # share a group's messages
+  agents_per_group: 1           # processes
+  start: tailing                # or after_backlog: start when everything is sent
+  acknowledge: batch            # or each, automatic
+
+phases:
+  warm_up: 5s
+  measure: 20s
+  drain_limit: 30s              # consumers may receive for so long after the last send
+
+# sweep:                        # one cell for each combination, besides brokers
+#   producers.rate: [5_000/s, 10_000/s, 20_000/s]
+#   broker_settings.kafka.log.flush.interval.messages: [1, 10_000]
+
+repeats: 3                      # interleaved so that drift of the machine falls on all cells alike
+
+objectives:
+  - lost == 0
+  - p99(end_to_end_latency) < 100ms
+  # - throughput >= 4_900/s
+
+# broker_settings:              # in the broker's own words
+#   kafka: {num.io.threads: 8}
+# client_settings:
+#   kafka: {linger.ms: 5}
+
+driver: auto                    # or native, python
+keep_messages: false            # true: one row of evidence per message (about 5 bytes each)
+seed: 1                         # decides payloads, keys and Poisson times
+"""
+
+
+def commented_workload() -> str:
+    """Valid YAML that plans as it stands."""
+    return TEMPLATE

@@ -1,0 +1,208 @@
+"""A workload file as a tree that remembers where each value was written, so that every problem can name its line.
+
+Paths are tuples of keys. As text they are joined by dots; what follows `sweep.` is one key (itself such a path), and
+what follows `broker_settings.<broker>.` or `client_settings.<broker>.` is one key too: settings have dots of their own.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from brokerlab.errors import Problem, WorkloadError
+
+Key = str | int
+Path = tuple[Key, ...]
+
+SETTINGS = ("broker_settings", "client_settings")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a value stands, and its text as written. Line 0: a flag; `file` is then the flag itself."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass
+class Tree:
+    """Plain data (`root`) and the origin of every path in it."""
+
+    root: dict[str, Any]
+    origins: dict[Path, Origin] = field(default_factory=dict)
+
+    def copied(self) -> Tree:
+        return Tree(copy.deepcopy(self.root), dict(self.origins))
+
+    def origin(self, path: Path) -> Origin:
+        """Of the path, or of the nearest thing around it that was written."""
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.origins:
+                return self.origins[path[:length]]
+        raise KeyError(path)
+
+    def get(self, path: Path) -> Any:
+        """The value, or None where nothing was written."""
+        value: Any = self.root
+        for key in path:
+            if not isinstance(value, dict) or key not in value:
+                return None
+            value = value[key]
+        return value
+
+    def put(self, path: Path, value: Any, origin: Origin) -> None:
+        """Set a value, making the mappings around it. Raises ValueError when the path leads through something else."""
+        inside: Any = self.root
+        for depth, key in enumerate(path[:-1]):
+            if inside.get(key) is None:
+                inside[key] = {}
+                self.origins.setdefault(path[: depth + 1], origin)
+            inside = inside[key]
+            if not isinstance(inside, dict):
+                raise ValueError(f"leads through {path_text(path[: depth + 1])}, which has no fields of its own")
+        inside[path[-1]] = value
+        self._forget(path)
+        self.origins[path] = origin
+
+    def remove(self, path: Path) -> None:
+        """Take a value out; one that is not there is no error."""
+        around = self.get(path[:-1])
+        if isinstance(around, dict):
+            around.pop(path[-1], None)
+        elif isinstance(around, list):
+            self.remove(path[:-1])
+        self._forget(path)
+
+    def _forget(self, path: Path) -> None:
+        for known in [p for p in self.origins if p[: len(path)] == path]:
+            del self.origins[known]
+
+    def problem(self, path: Path, message: str, *, with_value: bool = False, nearest: str | None = None) -> Problem:
+        """A problem at the path, with the value as written there if asked and known."""
+        at = self.origin(path)
+        text = at.text if with_value and path in self.origins else None
+        return Problem(at.file, at.line, path_text(path) or "workload", message, text, nearest)
+
+
+def path_text(path: Path) -> str:
+    """`producers.message[1].size`."""
+    text = ""
+    for key in path:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
+    return text
+
+
+def parse_path(text: str) -> Path:
+    """The path a dotted text means. Raises ValueError for an empty part."""
+    first, _, rest = text.partition(".")
+    if first == "sweep":
+        parts = [first, rest] if rest else [first]
+    elif first in SETTINGS:
+        broker, _, setting = rest.partition(".")
+        parts = [part for part in (first, broker, setting) if part]
+    else:
+        parts = text.split(".")
+    if not all(parts):
+        raise ValueError("a path is names joined by dots, such as producers.rate")
+    return tuple(parts)
+
+
+def read_tree(text: str, file: str) -> Tree:
+    """Raises WorkloadError for what is not YAML, not a mapping, or names a key twice."""
+    try:
+        node = yaml.compose(text, yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        said = " ".join(part for part in (error.context, error.problem) if part)
+        raise WorkloadError([Problem(file, mark.line + 1 if mark else 1, "YAML", said)]) from None
+    except yaml.YAMLError as error:
+        raise WorkloadError([Problem(file, 1, "YAML", str(error))]) from None
+    if not isinstance(node, yaml.MappingNode):
+        raise WorkloadError([Problem(file, 1, "workload", "wants fields such as name, question, brokers, producers")])
+    tree = Tree({}, {(): Origin(file, 1, "")})
+    problems: list[Problem] = []
+    tree.root = _built(node, (), file, tree.origins, problems)
+    if problems:
+        raise WorkloadError(problems)
+    return tree
+
+
+def _built(node: yaml.Node, path: Path, file: str, origins: dict[Path, Origin], problems: list[Problem]) -> Any:
+    if isinstance(node, yaml.SequenceNode):
+        for i, item in enumerate(node.value):
+            origins[(*path, i)] = Origin(file, item.start_mark.line + 1, _written(item))
+        return [_built(item, (*path, i), file, origins, problems) for i, item in enumerate(node.value)]
+    if not isinstance(node, yaml.MappingNode):
+        return _scalar(node)
+    built: dict[str, Any] = {}
+    for key_node, value in node.value:
+        key, line = str(key_node.value), key_node.start_mark.line + 1
+        if key in built:
+            before = origins[(*path, key)].line
+            problems.append(Problem(file, line, path_text((*path, key)), f"is given twice, first in line {before}"))
+        origins[(*path, key)] = Origin(file, line, _written(value))
+        built[key] = _built(value, (*path, key), file, origins, problems)
+    return built
+
+
+def _scalar(node: yaml.Node) -> Any:
+    """The value YAML says. A time of day is not one of ours: `1:30` stays text."""
+    if node.tag == "tag:yaml.org,2002:timestamp" or (node.tag.endswith(":int") and ":" in str(node.value)):
+        return str(node.value)
+    loader = yaml.SafeLoader("")
+    try:
+        return loader.construct_object(node, deep=True)
+    except yaml.YAMLError:
+        return str(node.value)
+    finally:
+        loader.dispose()
+
+
+def _written(node: yaml.Node) -> str:
+    """The text of a value: as it stands for a scalar, on one line for anything else."""
+    if isinstance(node, yaml.ScalarNode):
+        return str(node.value)
+    return yaml.serialize(_flowing(node), width=1_000_000).strip()
+
+
+def _flowing(node: yaml.Node) -> yaml.Node:
+    again = copy.deepcopy(node)
+    waiting = [again]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, yaml.CollectionNode):
+            inner.flow_style = True
+            for item in inner.value:
+                waiting.extend(item if isinstance(item, tuple) else [item])
+    return again
+
+
+def apply_override(tree: Tree, override: str) -> Problem | None:
+    """Put `path=value` of a --set flag into the tree; a swept field that is set is swept no longer."""
+    flag = f"--set {override}"
+    text, equals, value = override.partition("=")
+    if not equals:
+        return Problem(flag, 0, text, "wants path=value, such as producers.rate=5_000/s")
+    try:
+        path = parse_path(text.strip())
+        node = yaml.compose(value, yaml.SafeLoader)
+    except ValueError as error:
+        return Problem(flag, 0, text or "path", str(error))
+    except yaml.YAMLError:
+        return Problem(flag, 0, text, "the value cannot be read as YAML", value)
+    origins: dict[Path, Origin] = {}
+    problems: list[Problem] = []
+    built = None if node is None else _built(node, path, flag, origins, problems)
+    try:
+        tree.put(path, built, Origin(flag, 0, value.strip()))
+    except ValueError as error:
+        return Problem(flag, 0, text, str(error))
+    tree.origins.update({known: Origin(flag, 0, origin.text) for known, origin in origins.items()})
+    if path[0] != "sweep":
+        tree.remove(("sweep", path_text(path)))
+    return problems[0] if problems else None

@@ -1,0 +1,111 @@
+"""A tree against the fields of edge.py: every problem, and as much of the workload as is sound for the checks after it."""
+
+from __future__ import annotations
+
+import difflib
+import types
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from brokerlab.errors import Problem
+from brokerlab.workload.cells import NO_LIST
+from brokerlab.workload.edge import Workload
+from brokerlab.workload.objectives import ObjectiveError
+from brokerlab.workload.tree import Path, Tree
+
+# Stands in for a required part that is missing or unreadable, so that the other parts are still checked.
+STAND_INS: dict[str, Any] = {
+    "name": "unnamed",
+    "question": "?",
+    "producers": {"rate": "1/s"},
+    "phases": {"measure": "1s"},
+    "consumers": {},
+}
+
+_PLAIN_WORDS = {
+    "missing": "is missing",
+    "int_type": "wants a whole number",
+    "int_parsing": "wants a whole number",
+    "float_type": "wants a number",
+    "float_parsing": "wants a number",
+    "string_type": "wants text",
+    "bool_type": "wants true or false",
+    "list_type": "wants a list of values",
+    "tuple_type": "wants a list",
+    "dict_type": "wants fields of its own, one per line",
+    "model_type": "wants fields of its own, one per line",
+    "string_pattern_mismatch": "wants lower-case letters, digits and -, at most 40",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
+}
+
+
+def validated(tree: Tree) -> tuple[Workload, list[Problem]]:
+    """The workload and what is wrong with it. With problems, the workload is what remains without the wrong parts."""
+    try:
+        return Workload.model_validate(tree.root), []
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    return _sound_part(tree, details), [_problem(tree, detail) for detail in details]
+
+
+def _sound_part(tree: Tree, details: list[ErrorDetails]) -> Workload:
+    part = tree.copied()
+    for detail in details:
+        part.remove(_path(detail))
+    try:
+        return Workload.model_validate(part.root)
+    except ValidationError as error:
+        still_wrong = {str(detail["loc"][0]) for detail in error.errors(include_url=False)}
+    for name in still_wrong:
+        part.root.pop(name, None)
+    replaced = still_wrong | ({"consumers"} if tree.root.get("consumers") and "consumers" not in part.root else set())
+    return Workload.model_validate({**part.root, **{name: STAND_INS[name] for name in replaced if name in STAND_INS}})
+
+
+def _problem(tree: Tree, detail: ErrorDetails) -> Problem:
+    path = _path(detail)
+    kind, said = detail["type"], detail.get("ctx") or {}
+    if kind == "extra_forbidden":
+        near = difflib.get_close_matches(str(path[-1]), _names_at(path[:-1]), n=1)
+        known = "" if near else f"; known here: {', '.join(_names_at(path[:-1]))}"
+        return tree.problem(path, f"is not a field{known}", nearest=near[0] if near else None)
+    if kind == "value_error":
+        error = said["error"]
+        nearest = error.nearest if isinstance(error, ObjectiveError) else None
+        return tree.problem(path, str(error), with_value=True, nearest=nearest)
+    if kind in ("literal_error", "enum"):
+        choices = [choice.strip("'") for choice in said["expected"].replace(" or ", ", ").split(", ")]
+        near = difflib.get_close_matches(str(detail["input"]), choices, n=1)
+        message = f"wants {', '.join(choices[:-1])} or {choices[-1]}"
+        return tree.problem(path, message, with_value=True, nearest=near[0] if near else None)
+    message = _PLAIN_WORDS.get(kind) or detail["msg"].replace("Input should be", "must be")
+    if path[0] == "sweep" and kind == "list_type":
+        message = NO_LIST
+    return tree.problem(path, message, with_value=kind != "missing")
+
+
+def _path(detail: ErrorDetails) -> Path:
+    """Without the words in <> that say which form of a field was meant."""
+    return tuple(key for key in detail["loc"] if not str(key).startswith("<"))
+
+
+def _names_at(path: Path) -> list[str]:
+    """The fields that may stand at a path."""
+    models = [Workload]
+    for key in path:
+        if not isinstance(key, int):
+            models = [
+                m for model in models if key in model.model_fields for m in _models(model.model_fields[key].annotation)
+            ]
+    return [name for model in models for name in model.model_fields]
+
+
+def _models(annotation: Any) -> list[Any]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, types.UnionType, Annotated, tuple):
+        return [model for inner in get_args(annotation) for model in _models(inner)]
+    return []
