@@ -47,15 +47,22 @@ def plan_from(
     from brokerlab.brokers.registry import broker_named
     from brokerlab.workload.load import plan_workload
 
-    return plan_workload(
-        source,
-        overrides=overrides,
-        brokers=broker_names(brokers),
-        repeats=repeats,
-        tag=tag,
-        endpoints=endpoint_addresses(endpoints),
-        broker_named=broker_named,
-    )
+    try:
+        return plan_workload(
+            source,
+            overrides=overrides,
+            brokers=broker_names(brokers),
+            repeats=repeats,
+            tag=tag,
+            endpoints=endpoint_addresses(endpoints),
+            broker_named=broker_named,
+        )
+    except UnicodeDecodeError:
+        raise UserError(
+            f"{source} is not a text file", hint="a workload is YAML in UTF-8: see brokerlab init"
+        ) from None
+    except PermissionError as e:
+        raise UserError(f"{e.filename} may not be read", hint="look at its permissions") from None
 
 
 def broker_names(given: str | None) -> tuple[str, ...] | None:

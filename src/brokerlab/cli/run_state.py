@@ -72,6 +72,16 @@ def execution_states(run: RunDirectory, plan: RunPlan, running: bool) -> list[Ex
     return states
 
 
+def state_word(states: list[ExecutionState], running: bool) -> str:
+    """in progress; complete; failed, when nothing is left to do and not all went well; incomplete otherwise."""
+    if running:
+        return "in progress"
+    found = {s.state for s in states}
+    if found <= {"finished"}:
+        return "complete"
+    return "failed" if found <= {"finished", "failed"} else "incomplete"
+
+
 def stored_verdict(run: RunDirectory) -> Verdict | None:
     if not run.verdict_file.exists():
         return None

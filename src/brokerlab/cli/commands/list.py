@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.run_state import execution_states, in_progress, stored_verdict
+from brokerlab.cli.run_state import execution_states, in_progress, state_word, stored_verdict
 from brokerlab.cli.text import aligned, print_json
 
 
@@ -114,12 +114,11 @@ def run_rows(root: Path) -> list[dict[str, Any]]:
             rows.append({**row, "state": "unreadable", "verdict": None, "headline": str(e).splitlines()[0]})
             continue
         finished = sum(s.state == "finished" for s in states)
-        state = "in progress" if running else "complete" if finished == len(states) else "incomplete"
         rows.append(
             {
                 **row,
                 "tag": plan.tag,
-                "state": state,
+                "state": state_word(states, running),
                 "finished": finished,
                 "planned": len(states),
                 "verdict": verdict.verdict if verdict else None,
@@ -134,6 +133,6 @@ def run_lines(rows: list[dict[str, Any]]) -> list[str]:
         return ["no runs yet: brokerlab demo makes one"]
     table = []
     for r in rows:
-        done = f" ({r['finished']}/{r['planned']})" if r["state"] in ("incomplete", "in progress") else ""
+        done = f" ({r['finished']}/{r['planned']})" if r["state"] not in ("complete", "unreadable") else ""
         table.append([r["run"], f"{r['state']}{done}", r["verdict"] or "not analysed", r["headline"]])
     return aligned(table)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.run_state import ExecutionState, execution_states, in_progress, stored_verdict
+from brokerlab.cli.run_state import ExecutionState, execution_states, in_progress, state_word, stored_verdict
 from brokerlab.cli.text import aligned, print_json
 from brokerlab.cli.verdict_text import read_summary, summary_lines, verdict_lines
 
@@ -35,6 +35,7 @@ def command(run: str, runs: Path | None, as_json: bool) -> int:
             {
                 "run": found.name,
                 "path": str(found.path),
+                "state": state_word(states, running),
                 "in_progress": running,
                 "complete": all(s.state == "finished" for s in states),
                 "plan": plan.model_dump(mode="json"),
@@ -71,12 +72,14 @@ def _asked_lines(name: str, plan: RunPlan) -> list[str]:
 def _state_lines(plan: RunPlan, states: list[ExecutionState], running: bool) -> list[str]:
     """How many executions are finished; the others by name, with the reason."""
     finished = sum(s.state == "finished" for s in states)
-    word = "in progress" if running else "complete" if finished == len(states) else "incomplete"
+    word = state_word(states, running)
     lines = [f"state:    {word}, {finished} of {len(states)} executions finished"]
     labels = {c.cell: c.label for c in plan.cells}
     rest = [s for s in states if s.state != "finished"]
     rows = [[f"  {s.state}", f"{labels[s.cell]}, repeat {s.repeat}", s.reason or ""] for s in rest]
     lines.extend(aligned(rows))
-    if rest and not running:
+    if word == "incomplete":
         lines.append("  the same `brokerlab run` command resumes it; finished executions are kept")
+    if word == "failed":
+        lines.append("  the same `brokerlab run` command begins a new run")
     return lines

@@ -1,0 +1,147 @@
+"""up, status, down on real processes, with the memory broker; and a supervisor whose cluster does not start."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brokerlab.cluster import daemon
+from brokerlab.errors import BrokerError, MachineError
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache of its own, deeper than a socket's name may be long; nothing is up in it afterwards."""
+    path = tmp_path / ("deep-" * 20) / "home"
+    monkeypatch.setenv("BROKERLAB_HOME", str(path))
+    yield path
+    daemon.ask(path / "up", "memory", "stop")
+
+
+def _brokerlab(*args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "brokerlab.cli.main", *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+
+
+def _json(*args: str) -> Any:
+    said = _brokerlab(*args, "--json")
+    assert said.returncode == 0, said.stderr
+    return json.loads(said.stdout)
+
+
+def _wait_gone(pid: int) -> None:
+    deadline = time.monotonic() + 120
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < deadline, f"process {pid} is still there"
+        time.sleep(0.05)
+
+
+def _left(home: Path) -> list[str]:
+    return sorted(p.name for p in (home / "up").iterdir())
+
+
+def test_up_outlives_its_command_answers_and_goes_down(home: Path) -> None:
+    up = _json("up", "memory")
+    assert up["started"] is True
+    host, _, port = up["endpoint"][0].partition(":")
+    assert host == "127.0.0.1"
+    with socket.create_connection((host, int(port)), timeout=60):
+        pass
+    status = _json("status", "memory")
+    assert (status["state"], status["endpoint"]) == ("running", up["endpoint"])
+    assert status["nodes"] == up["nodes"]
+    down = _json("down", "memory")
+    assert down["state"] == "stopped"
+    _wait_gone(up["nodes"][0]["pid"])
+    _wait_gone(up["supervisor_pid"])
+    assert _left(home) == ["memory.lock"]
+    assert _json("status", "memory") == {"broker": "memory", "state": "down"}
+    assert _json("status") == []
+
+
+def test_a_second_up_says_that_it_is_up(home: Path) -> None:  # noqa: ARG001
+    first = _json("up", "memory")
+    second = _brokerlab("up", "memory")
+    assert second.returncode == 0
+    assert "is up already" in second.stdout
+    assert f"--endpoint memory={first['endpoint'][0]}" in second.stdout
+    assert _json("up", "memory")["supervisor_pid"] == first["supervisor_pid"]
+
+
+def test_down_without_up_is_the_users_mistake(home: Path) -> None:  # noqa: ARG001
+    said = _brokerlab("down", "memory")
+    assert said.returncode == 2
+    assert "brokerlab up memory" in said.stderr
+
+
+def test_a_killed_supervisor_takes_its_broker_along_and_up_works_again(home: Path) -> None:
+    first = _json("up", "memory")
+    os.kill(first["supervisor_pid"], signal.SIGKILL)
+    _wait_gone(first["nodes"][0]["pid"])
+    _wait_gone(first["supervisor_pid"])
+    assert (home / "up" / "memory.sock").exists()
+    assert _json("status", "memory")["state"] == "down"
+    second = _json("up", "memory")
+    assert second["started"] is True
+    assert second["nodes"][0]["pid"] != first["nodes"][0]["pid"]
+
+
+def test_a_node_that_died_is_shown(home: Path) -> None:  # noqa: ARG001
+    up = _json("up", "memory")
+    os.kill(up["nodes"][0]["pid"], signal.SIGKILL)
+    deadline = time.monotonic() + 120
+    while (status := _json("status", "memory"))["state"] != "degraded":
+        assert time.monotonic() < deadline
+    assert status["nodes"][0]["dead"] is True
+
+
+FAILS = """
+import json, sys
+from pathlib import Path
+from brokerlab.cluster.daemon import supervise
+from brokerlab.errors import NotReadyError
+
+plan = json.loads(sys.stdin.buffer.readline())
+
+class Cluster:
+    def __init__(self, data, logs):
+        self.data, self.trace = data, Path(plan["trace"])
+    def start(self):
+        self.data.mkdir(parents=True)
+        self.trace.write_text("started ")
+    def wait_ready(self, deadline_mono_ns):
+        raise NotReadyError("not ready in time: a write\\nlast log lines:\\nno quorum", hint="look at the log")
+    def stop(self):
+        self.trace.write_text(self.trace.read_text() + "stopped ")
+    def clean(self):
+        self.trace.write_text(self.trace.read_text() + "cleaned")
+
+sys.exit(supervise(Path(plan["directory"]), "fails", {}, Cluster, 10.0))
+"""
+
+
+def test_a_cluster_that_does_not_start_gives_its_last_log_lines_and_leaves_nothing(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    up = tmp_path / "up"
+    with pytest.raises(BrokerError, match="no quorum") as caught:
+        daemon.start(up, "fails", [sys.executable, "-c", FAILS], {"directory": str(up), "trace": str(trace)})
+    assert caught.value.hint == "look at the log"
+    assert trace.read_text() == "started stopped cleaned"
+    assert sorted(p.name for p in up.iterdir()) == ["fails.lock"]
+    assert daemon.ask(up, "fails", "status") is None
+
+
+def test_a_supervisor_that_crashes_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    crash = [sys.executable, "-c", "raise SystemExit('no such thing')"]
+    with pytest.raises(MachineError, match="no such thing"):
+        daemon.start(tmp_path, "crash", crash, {})
