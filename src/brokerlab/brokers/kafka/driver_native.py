@@ -1,0 +1,193 @@
+"""The Kafka path in C: blocks straight into the librdkafka that the confluent-kafka wheel carries (native/kafka.c).
+
+The same client library as the Python driver, so TLS, authentication and reconnecting are its own; what is gone is one
+Python object and one callback per message.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from brokerlab.brokers.kafka.client import consumer_properties, producer_properties
+from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
+from brokerlab.errors import BrokerError
+from brokerlab.model.blocks import NOTHING_SETTLED, Block, Deliveries, Settlements, no_deliveries
+from brokerlab.model.plan import AgentPlan
+from brokerlab.native.loader import address, library
+
+PATH = "native (librdkafka through C)"
+REPORTS_MOST = 16384
+RECEIVE_MOST = 8192
+WHY_BYTES = 512
+
+
+@cache
+def _opened() -> ctypes.CDLL | None:
+    """The C library with librdkafka opened in it, or None. The wheel's file name carries a hash, so it is looked for."""
+    lib, spec = library(), find_spec("confluent_kafka")
+    if lib is None or spec is None or spec.origin is None:
+        return None
+    beside = Path(spec.origin).parents[1] / "confluent_kafka.libs"
+    found = sorted(beside.glob("librdkafka-*.so*"))
+    if not found:
+        return None
+    import confluent_kafka  # noqa: F401 - loads what the library depends on
+
+    why = ctypes.create_string_buffer(WHY_BYTES)
+    return lib if lib.bl_kafka_open(str(found[0]).encode(), why, WHY_BYTES) == 0 else None
+
+
+def available() -> bool:
+    return _opened() is not None
+
+
+def _lib() -> ctypes.CDLL:
+    lib = _opened()
+    if lib is None:
+        raise RuntimeError("the native Kafka driver was asked for where it is not available")
+    return lib
+
+
+def _strings(values: list[str]) -> Any:
+    return (ctypes.c_char_p * len(values))(*(v.encode() for v in values))
+
+
+def _new(function: Any, properties: dict[str, str], plan: AgentPlan, *more: int) -> int:
+    """A producer or consumer handle; BrokerError with librdkafka's own words when it refuses the settings."""
+    why = ctypes.create_string_buffer(WHY_BYTES)
+    names, values = _strings(list(properties)), _strings(list(properties.values()))
+    topics = _strings(list(plan.destinations))
+    handle = function(
+        names, values, len(properties), topics, len(plan.destinations), plan.partitions, *more, why, WHY_BYTES
+    )
+    if not handle:
+        raise BrokerError(f"librdkafka refused its settings: {why.value.decode(errors='replace')}")
+    return int(handle)
+
+
+class NativeProducer:
+    path = PATH
+
+    def __init__(self, plan: AgentPlan, number: int) -> None:  # noqa: ARG002 - the same for every producer of a plan
+        self._lib = _lib()
+        self._handle = _new(self._lib.bl_kafka_producer_new, producer_properties(plan), plan)
+        self._indices = np.zeros(REPORTS_MOST, np.int64)
+        self._errors = np.zeros(REPORTS_MOST, np.int32)
+        self._at_ns = np.zeros(REPORTS_MOST, np.int64)
+        self._columns = tuple(address(a) for a in (self._indices, self._errors, self._at_ns))
+        self._acknowledged = np.zeros(REPORTS_MOST, np.uint8)
+        self._refused = np.zeros(1, np.int32)
+        self._refused_at = address(self._refused)
+        self._closed = False
+
+    def send(self, block: Block) -> int:
+        keys = None if block.keys is None else block.keys.astype(">i4")
+        taken: int = self._lib.bl_kafka_send(
+            self._handle,
+            address(block.buffer),
+            address(block.offsets),
+            address(block.lengths),
+            address(block.partitions),
+            None if keys is None else address(keys),
+            block.first_index,
+            len(block),
+            self._refused_at,
+        )
+        return taken
+
+    def settled(self) -> Settlements:
+        n = self._lib.bl_kafka_settled(self._handle, *self._columns, REPORTS_MOST)
+        if n == 0:
+            return NOTHING_SETTLED
+        errors = self._errors[:n]
+        if not errors.any():
+            return Settlements(self._indices[:n], self._acknowledged[:n], self._at_ns[:n])
+        return Settlements(self._indices[:n], *self._judged(errors))
+
+    def _judged(
+        self, errors: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], dict[str, int]]:
+        outcomes = np.zeros(len(errors), np.uint8)
+        kinds: dict[str, int] = {}
+        for code, count in zip(*(a.tolist() for a in np.unique(errors, return_counts=True)), strict=True):
+            if code:
+                outcomes[errors == code] = outcome_of(code)
+                kinds[self._lib.bl_kafka_error_name(code).decode()] = count
+        return outcomes, self._at_ns[: len(errors)], kinds
+
+    def close(self, deadline_mono_ns: int) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._lib.bl_kafka_flush(self._handle, _milliseconds_until(deadline_mono_ns))
+        self._lib.bl_kafka_producer_free(self._handle)
+
+
+class NativeConsumer:
+    path = PATH
+    epoch = 0  # partitions are assigned once and stay
+
+    def __init__(self, plan: AgentPlan, number: int) -> None:
+        assert plan.consumers is not None
+        self._lib = _lib()
+        self._handle = _new(self._lib.bl_kafka_consumer_new, consumer_properties(plan), plan, RECEIVE_MOST)
+        self._commit_each = plan.consumers.acknowledge == "each"
+        self._addresses = np.zeros(RECEIVE_MOST, np.uint64)
+        self._lengths = np.zeros(RECEIVE_MOST, np.int32)
+        self._positions = np.zeros(RECEIVE_MOST, np.int64)
+        self._redelivered = np.zeros(RECEIVE_MOST, np.uint8)  # Kafka does not say
+        self._error = np.zeros(1, np.int32)
+        self._columns = tuple(address(a) for a in (self._addresses, self._lengths, self._positions, self._error))
+        self._closed = False
+        members = plan.consumers.per_group
+        error = self._lib.bl_kafka_assign(self._handle, number % members, members)
+        if error:
+            raise BrokerError(f"Kafka refused the assignment: {self._lib.bl_kafka_error_name(error).decode()}")
+
+    def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
+        timeout_ms = _milliseconds_until(deadline_mono_ns)
+        n = self._lib.bl_kafka_receive(self._handle, timeout_ms, min(most, RECEIVE_MOST), *self._columns)
+        now = time.monotonic_ns()
+        if self._error[0] and consumer_must_stop(int(self._error[0])):
+            raise BrokerError(
+                f"the consumer cannot go on: {self._lib.bl_kafka_error_name(int(self._error[0])).decode()}"
+            )
+        if n == 0:
+            return no_deliveries(now)
+        return Deliveries(
+            addresses=self._addresses[:n],
+            lengths=self._lengths[:n],
+            arrived_mono_ns=now,
+            positions=self._positions[:n],
+            redelivered=self._redelivered[:n],
+            release=self._release,
+        )
+
+    def _release(self) -> None:
+        self._lib.bl_kafka_release(self._handle)
+
+    def acknowledge(self, deliveries: Deliveries) -> None:  # noqa: ARG002 - positions are kept where they were received
+        self._lib.bl_kafka_acknowledge(self._handle, self._commit_each)
+
+    def remaining(self) -> int | None:
+        left: int = self._lib.bl_kafka_remaining(self._handle, 5000)
+        return None if left < 0 else left
+
+    def close(self, deadline_mono_ns: int) -> None:  # noqa: ARG002 - leaving the group is bounded by the client itself
+        if self._closed:
+            return
+        self._closed = True
+        self._lib.bl_kafka_consumer_free(self._handle)
+
+
+def _milliseconds_until(deadline_mono_ns: int) -> int:
+    """Rounded up, never negative."""
+    return max(0, -(-(deadline_mono_ns - time.monotonic_ns()) // 1_000_000))
