@@ -103,7 +103,7 @@ def test_the_process_writes_segments_while_it_runs_and_ends_when_told(tmp_path: 
     with _start(_plan(tmp_path)) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        assert json.loads(process.stdout.readline()) == {"probe": "ready"}
+        assert json.loads(process.stdout.readline()) == {"event": "ready"}
         deadline = time.monotonic() + 120
         while not _segments_beyond_the_first(tmp_path) and time.monotonic() < deadline:
             time.sleep(0.02)
