@@ -48,7 +48,7 @@ typedef struct {
 enum { TYPE_PRODUCER = 0, TYPE_CONSUMER = 1 };
 enum { F_COPY = 0x2 };
 enum { EVENT_DELIVERY = 0x1, EVENT_ERROR = 0x8 };
-enum { ERR_QUEUE_FULL = -184 };
+enum { OFFSET_STORED = -1000 };
 
 #define API(X)                                                                                                         \
     X(rd_kafka_conf_t *, conf_new, (void))                                                                             \
@@ -77,11 +77,9 @@ enum { ERR_QUEUE_FULL = -184 };
     X(topic_partition_list *, topic_partition_list_new, (int))                                                         \
     X(topic_partition *, topic_partition_list_add, (topic_partition_list *, const char *, int32_t))                    \
     X(void, topic_partition_list_destroy, (topic_partition_list *))                                                    \
-    X(int, subscribe, (rd_kafka_t *, const topic_partition_list *))                                                    \
     X(int, assign, (rd_kafka_t *, const topic_partition_list *))                                                       \
     X(int, assignment, (rd_kafka_t *, topic_partition_list **))                                                        \
     X(int, committed, (rd_kafka_t *, topic_partition_list *, int))                                                     \
-    X(int, offsets_store, (rd_kafka_t *, topic_partition_list *))                                                      \
     X(int, commit, (rd_kafka_t *, const topic_partition_list *, int))                                                  \
     X(int, query_watermark_offsets, (rd_kafka_t *, const char *, int32_t, int64_t *, int64_t *, int))                  \
     X(int, poll_set_consumer, (rd_kafka_t *))                                                                          \
@@ -270,26 +268,15 @@ consumer *bl_kafka_consumer_new(const char **names, const char **values, int set
     return c;
 }
 
-/* alone: take every partition by assignment, from the committed offset or the beginning; else join the group. */
-int bl_kafka_subscribe(consumer *c, int alone) {
+/* Take every partition whose number leaves `member` when divided by `members`, from the committed offset or the
+ * beginning. Assigned, not subscribed: a group that rebalances while it is measured measures the rebalance. */
+int bl_kafka_assign(consumer *c, int member, int members) {
     topic_partition_list *list = rk.topic_partition_list_new(c->topics * c->partitions);
-    for (int t = 0; t < c->topics; t++) {
-        if (!alone) rk.topic_partition_list_add(list, c->topic[t], -1);
-        for (int p = 0; alone && p < c->partitions; p++)
-            rk.topic_partition_list_add(list, c->topic[t], p)->offset = -1000; /* the stored one, else auto.offset.reset */
-    }
-    int error = alone ? rk.assign(c->client, list) : rk.subscribe(c->client, list);
+    for (int i = member; i < c->topics * c->partitions; i += members)
+        rk.topic_partition_list_add(list, c->topic[i / c->partitions], i % c->partitions)->offset = OFFSET_STORED;
+    int error = rk.assign(c->client, list);
     rk.topic_partition_list_destroy(list);
     return error;
-}
-
-/* How many partitions this consumer holds now. */
-int bl_kafka_assigned(consumer *c) {
-    topic_partition_list *list = NULL;
-    if (rk.assignment(c->client, &list) || !list) return 0;
-    int n = list->cnt;
-    rk.topic_partition_list_destroy(list);
-    return n;
 }
 
 static int topic_number(const consumer *c, const char *name) {
@@ -303,13 +290,24 @@ void bl_kafka_release(consumer *c) {
     c->holding = 0;
 }
 
+/* What is there now; when that is nothing, the first message that comes in time and what came with it.
+ * (librdkafka itself would wait for the batch to fill: that would be a latency of our own making.) */
+static long held_now(consumer *c, int timeout_ms, size_t most) {
+    long got = rk.consume_batch_queue(c->queue, 0, c->held, most);
+    if (got || timeout_ms <= 0) return got;
+    got = rk.consume_batch_queue(c->queue, timeout_ms, c->held, 1);
+    if (got != 1 || most == 1) return got;
+    long more = rk.consume_batch_queue(c->queue, 0, c->held + 1, most - 1);
+    return more > 0 ? 1 + more : 1;
+}
+
 /* Fills the columns with what arrives within timeout_ms; the addresses hold until bl_kafka_release. Returns how many;
  * *error gets the code of a consumer error that came instead of a message. */
 int64_t bl_kafka_receive(consumer *c, int timeout_ms, int64_t most, uint64_t *addresses, int32_t *lengths,
                          int64_t *positions, int32_t *error) {
     *error = 0;
     bl_kafka_release(c);
-    long got = rk.consume_batch_queue(c->queue, timeout_ms, c->held, (size_t)(most < c->most ? most : c->most));
+    long got = held_now(c, timeout_ms, (size_t)(most < c->most ? most : c->most));
     if (got < 0) return 0;
     const rd_kafka_topic_t *known = NULL;
     int number = -1;
@@ -332,8 +330,8 @@ int64_t bl_kafka_receive(consumer *c, int timeout_ms, int64_t most, uint64_t *ad
     return n;
 }
 
-/* Tell the group how far we are, for every partition that moved since the last time. now: commit, do not only store. */
-int bl_kafka_acknowledge(consumer *c, int now) {
+/* Commit how far we are, for every partition that moved since the last time. wait: until the broker has answered. */
+int bl_kafka_commit(consumer *c, int wait) {
     topic_partition_list *list = rk.topic_partition_list_new(4);
     for (int i = 0; i < c->topics * c->partitions; i++)
         if (c->next_offset[i] != c->acknowledged[i]) {
@@ -341,7 +339,7 @@ int bl_kafka_acknowledge(consumer *c, int now) {
             c->acknowledged[i] = c->next_offset[i];
         }
     int error = 0;
-    if (list->cnt) error = now ? rk.commit(c->client, list, 1) : rk.offsets_store(c->client, list);
+    if (list->cnt) error = rk.commit(c->client, list, !wait);
     rk.topic_partition_list_destroy(list);
     return error;
 }

@@ -56,11 +56,10 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "bl_kafka_flush": (None, (P, c_int)),
     "bl_kafka_producer_free": (None, (P,)),
     "bl_kafka_consumer_new": (P, (P, P, c_int, P, c_int, c_int, I64, c_char_p, c_size_t)),
-    "bl_kafka_subscribe": (c_int, (P, c_int)),
-    "bl_kafka_assigned": (c_int, (P,)),
+    "bl_kafka_assign": (c_int, (P, c_int, c_int)),
     "bl_kafka_receive": (I64, (P, c_int, I64, P, P, P, P)),
     "bl_kafka_release": (None, (P,)),
-    "bl_kafka_acknowledge": (c_int, (P, c_int)),
+    "bl_kafka_commit": (c_int, (P, c_int)),
     "bl_kafka_remaining": (I64, (P, c_int)),
     "bl_kafka_consumer_free": (None, (P,)),
 }

@@ -26,6 +26,7 @@ from brokerlab.native.loader import address, library
 PATH = "native (librdkafka through C)"
 REPORTS_MOST = 16384
 RECEIVE_MOST = 8192
+COMMIT_EVERY_NS = 100_000_000  # acknowledging in batches: a commit is a request to the broker
 WHY_BYTES = 512
 
 
@@ -139,7 +140,9 @@ class NativeConsumer:
         assert plan.consumers is not None
         self._lib = _lib()
         self._handle = _new(self._lib.bl_kafka_consumer_new, consumer_properties(plan), plan, RECEIVE_MOST)
-        self._commit_each = plan.consumers.acknowledge == "each"
+        self._commit_every_ns = 0 if plan.consumers.acknowledge == "each" else COMMIT_EVERY_NS
+        self._next_commit_ns = 0
+        self._acknowledged = False
         self._addresses = np.zeros(RECEIVE_MOST, np.uint64)
         self._lengths = np.zeros(RECEIVE_MOST, np.int32)
         self._positions = np.zeros(RECEIVE_MOST, np.int64)
@@ -174,8 +177,12 @@ class NativeConsumer:
     def _release(self) -> None:
         self._lib.bl_kafka_release(self._handle)
 
-    def acknowledge(self, deliveries: Deliveries) -> None:  # noqa: ARG002 - positions are kept where they were received
-        self._lib.bl_kafka_acknowledge(self._handle, self._commit_each)
+    def acknowledge(self, deliveries: Deliveries) -> None:
+        """Kafka acknowledges a position, so a commit covers everything received before; it is not waited for."""
+        self._acknowledged = True
+        if deliveries.arrived_mono_ns >= self._next_commit_ns:
+            self._next_commit_ns = deliveries.arrived_mono_ns + self._commit_every_ns
+            self._lib.bl_kafka_commit(self._handle, 0)
 
     def remaining(self) -> int | None:
         left: int = self._lib.bl_kafka_remaining(self._handle, 5000)
@@ -185,6 +192,8 @@ class NativeConsumer:
         if self._closed:
             return
         self._closed = True
+        if self._acknowledged:
+            self._lib.bl_kafka_commit(self._handle, 1)
         self._lib.bl_kafka_consumer_free(self._handle)
 
 
