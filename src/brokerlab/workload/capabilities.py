@@ -39,8 +39,9 @@ def _of_cluster(cell: CellPlan, broker: Broker) -> Found:
             )
         return
     if cell.nodes not in broker.capabilities.nodes:
-        known = ", ".join(map(str, broker.capabilities.nodes))
-        yield ("cluster", "nodes"), f"{broker.name} runs with {known} nodes here"
+        known = " or ".join(map(str, broker.capabilities.nodes))
+        nodes = "node" if known == "1" else "nodes"
+        yield ("cluster", "nodes"), f"{broker.name} runs with {known} {nodes} here"
         return
     here = levels.get(cell.nodes, ())
     if cell.durability not in here:

@@ -39,6 +39,9 @@ _PLAIN_WORDS = {
     "string_pattern_mismatch": "wants lower-case letters, digits and -, at most 40",
     "string_too_short": "must not be empty",
     "too_short": "must not be empty",
+    "greater_than_equal": "must be at least {ge:,}",
+    "greater_than": "must be above {gt:,}",
+    "less_than_equal": "must be at most {le:,}",
 }
 
 
@@ -81,7 +84,7 @@ def _problem(tree: Tree, detail: ErrorDetails) -> Problem:
         near = difflib.get_close_matches(str(detail["input"]), choices, n=1)
         message = f"wants {', '.join(choices[:-1])} or {choices[-1]}"
         return tree.problem(path, message, with_value=True, nearest=near[0] if near else None)
-    message = _PLAIN_WORDS.get(kind) or detail["msg"].replace("Input should be", "must be")
+    message = _PLAIN_WORDS[kind].format(**said) if kind in _PLAIN_WORDS else detail["msg"]
     if path[0] == "sweep" and kind == "list_type":
         message = NO_LIST
     return tree.problem(path, message, with_value=kind != "missing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime
 
 import pytest
@@ -24,9 +25,7 @@ def test_every_line_has_66_columns_and_about_220_bytes(tmp_path):
     assert all(cell.isdigit() for row in rows for cell in row[1:])
     states = [row[16:] for row in rows]
     assert {cell for row in states for cell in row} == {b"0", b"1"}
-    changes = sum(
-        a != b for before, after in zip(states, states[1:], strict=False) for a, b in zip(before, after, strict=True)
-    )
+    changes = sum(a != b for before, after in itertools.pairwise(states) for a, b in zip(before, after, strict=True))
     assert 0 < changes < 0.01 * 3000 * 50
 
 
@@ -36,7 +35,7 @@ def test_time_goes_on_by_ten_milliseconds_and_the_index_by_one(tmp_path, monkeyp
     write_sensor_file(path, 20, seed=1)
     rows = [line.split("\t") for line in path.read_text().splitlines()]
     times = [datetime.strptime(row[0][:26], "%Y-%m-%dT%H:%M:%S.%f") for row in rows]
-    assert {(b - a).total_seconds() for a, b in zip(times, times[1:], strict=False)} == {0.01}
+    assert {(b - a).total_seconds() for a, b in itertools.pairwise(times)} == {0.01}
     assert [int(row[1]) for row in rows] == list(range(2_556_001, 2_556_021))
 
 

@@ -1,0 +1,329 @@
+"""What is wrong with a workload: all of it at once, each with file, line, field, value and what was probably meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerlab.errors import Problem, WorkloadError
+from brokerlab.workload.load import plan_workload
+
+GOOD = """\
+name: good
+question: Does it work?
+broker: able
+cluster:
+  nodes: 1
+durability: L4
+destinations:
+  count: 1
+  partitions: 2
+producers:
+  count: 2
+  rate: 100/s
+  message: 1KiB
+consumers:
+  groups: 1
+  per_group: 1
+phases:
+  warm_up: 0
+  measure: 1s
+objectives:
+  - lost == 0
+"""
+
+
+@pytest.fixture
+def problems_of(written, broker_named):
+    def problems(text: str, **given) -> list[Problem]:
+        path = written(text)
+        with pytest.raises(WorkloadError) as caught:
+            plan_workload(path, broker_named=broker_named, **given)
+        for problem in caught.value.problems:
+            assert problem.file == str(path) or problem.line == 0
+        return caught.value.problems
+
+    return problems
+
+
+def test_the_good_one_is_good(written, broker_named):
+    assert plan_workload(written(GOOD), broker_named=broker_named).cells
+
+
+CHANGES = [
+    # old text, new text, line, field, part of the message, value, nearest
+    ("  rate: 100/s", "  ratee: 100/s", 12, "producers.ratee", "is not a field", None, "rate"),
+    ("  rate: 100/s", "  rate: 100/s\n  xyzzy: 1", 13, "producers.xyzzy", "known here: count, agents", None, None),
+    ("  rate: 100/s", "  rate: fast", 12, "producers.rate", "wants a rate such as 20_000/s", "fast", None),
+    ("  rate: 100/s", "  rate: 100", 12, "producers.rate", "the unit is missing", "100", None),
+    ("  rate: 100/s", "  rate: 100/s\n  window: 5", 13, "producers.window", "not both", "5", None),
+    ("  rate: 100/s", "  agents: 1", 10, "producers.rate", "give rate (open loop) or window", None, None),
+    ("  rate: 100/s", "  window: 5\n  arrival: poisson", 13, "producers.arrival", "closed loop", "poisson", None),
+    ("  rate: 100/s", "  rate: 0/s", 12, "producers.rate", "less than 0.001/s", "0/s", None),
+    ("  rate: 100/s", "  rate: 9/s\n  agents: 3", 13, "producers.agents", "more agents than producers (2)", "3", None),
+    (
+        "  rate: 100/s",
+        "  rate: 9/s\n  arrival: poison",
+        13,
+        "producers.arrival",
+        "wants uniform or poisson",
+        "poison",
+        "poisson",
+    ),
+    (
+        "  rate: 100/s",
+        "  rate: 9/s\n  arrival:\n    burst:\n      rate: 1/s\n      length: 3s\n      every: 2s",
+        16,
+        "producers.arrival.burst.length",
+        "not longer than every",
+        "3s",
+        None,
+    ),
+    (
+        "  rate: 100/s",
+        "  rate: 9/s\n  arrival: {burst: {rate: 1/s, length: 3s}}",
+        13,
+        "producers.arrival.burst.every",
+        "is missing",
+        None,
+        None,
+    ),
+    ("  message: 1KiB", "  message: 39B", 13, "producers.message", "smaller than the 40 bytes", "39B", None),
+    ("  message: 1KiB", "  message: 1Kib", 13, "producers.message", "wants a size such as", "1Kib", None),
+    (
+        "  message: 1KiB",
+        "  message:\n    - {size: 1KiB}\n    - {size: 8B}",
+        15,
+        "producers.message[1].size",
+        "smaller than the 40 bytes",
+        "8B",
+        None,
+    ),
+    (
+        "  message: 1KiB",
+        "  message:\n    - {size: 1KiB}\n    - {sise: 80B, size: 80B}",
+        15,
+        "producers.message[1].sise",
+        "is not a field",
+        None,
+        "size",
+    ),
+    ("  message: 1KiB", "  payload: {file: x}", 13, "producers.payload.file", "not used by kind random", "x", None),
+    (
+        "  message: 1KiB",
+        "  payload: {kind: lines, file: no.tsv}",
+        13,
+        "producers.payload.file",
+        "no such file",
+        "no.tsv",
+        None,
+    ),
+    ("  message: 1KiB", "  payload: {kind: file}", 13, "producers.payload.file", "is missing", None, None),
+    (
+        "  message: 1KiB",
+        "  payload: {read_in_ram: true}",
+        13,
+        "producers.payload.read_in_ram",
+        "for kind lines only",
+        "true",
+        None,
+    ),
+    ("  groups: 1", "  groups: -1", 15, "consumers.groups", "must be at least 0", "-1", None),
+    ("  per_group: 1", "  agents_per_group: 2", 16, "consumers.agents_per_group", "more agents than", "2", None),
+    (
+        "  per_group: 1",
+        "  acknowledge: all",
+        16,
+        "consumers.acknowledge",
+        "wants each, batch or automatic",
+        "all",
+        None,
+    ),
+    ("  measure: 1s", "  measure: 0s", 19, "phases.measure", "must be above 0", "0s", None),
+    ("  measure: 1s", "  drain_limit: 1s", 17, "phases.measure", "is missing", None, None),
+    ("  measure: 1s", "  measure: 5m", 19, "phases.measure", "wants a duration such as", "5m", None),
+    ("durability: L4", "durability: L5", 6, "durability", "wants L1, L2, L3 or L4", "L5", None),
+    ("durability: L4", "durability: L2", 6, "durability", "able with 1 node cannot give L2: it has L3, L4", "L2", None),
+    ("  nodes: 1", "  nodes: 2", 5, "cluster.nodes", "able runs with 1 or 3 nodes here", "2", None),
+    ("  nodes: 1", "  nodes: yes", 5, "cluster.nodes", "wants a whole number", "yes", None),
+    ("  partitions: 2", "  partitions: 70_000", 9, "destinations.partitions", "more than 65,535", "70_000", None),
+    ("broker: able", "broker: abel", 3, "broker", "no broker is called 'abel'", None, None),
+    ("broker: able", "broker: able\nbrokers: [able]", 3, "broker", "keep one of them", "able", None),
+    ("broker: able", "brokers: [able, able]", 3, "brokers", "names a broker twice", "[able, able]", None),
+    ("broker: able\n", "", 1, "brokers", "is missing: say which broker", None, None),
+    ("name: good", "name: Not Good", 1, "name", "wants lower-case letters", "Not Good", None),
+    ("question: Does it work?\n", "", 1, "question", "is missing", None, None),
+    ("  - lost == 0", "  - lst == 0", 21, "objectives[0]", "lst is not measured", "lst == 0", "lost"),
+    ("  groups: 1", "  groups: 0", 21, "objectives[0]", "lost needs consumers", "lost == 0", None),
+    ("name: good", "name: good\nname: better", 2, "name", "is given twice, first in line 1", None, None),
+    (
+        "objectives:",
+        "sweep: {producers: {rate: [1/s]}}\nobjectives:",
+        20,
+        "sweep.producers",
+        "wants a list of values",
+        "{rate: [1/s]}",
+        None,
+    ),
+    ("objectives:", "sweep:\n  repeats: [1, 2]\nobjectives:", 21, "sweep.repeats", "cannot be swept", None, None),
+    (
+        "objectives:",
+        "sweep:\n  producers.rat: [1/s, 2/s]\nobjectives:",
+        21,
+        "producers.rat",
+        "is not a field",
+        None,
+        "rate",
+    ),
+    (
+        "objectives:",
+        "sweep:\n  producers.rate: [1/s,\n    quick]\nobjectives:",
+        22,
+        "producers.rate",
+        "wants a rate",
+        "quick",
+        None,
+    ),
+    ("objectives:", "sweep:\n  broker.x: []\nobjectives:", 21, "sweep.broker.x", "has no values", None, None),
+    (
+        "objectives:",
+        "sweep:\n  durability.x: [1]\nobjectives:",
+        21,
+        "sweep.durability.x",
+        "has no fields of its own",
+        None,
+        None,
+    ),
+    (
+        "objectives:",
+        "broker_settings:\n  able:\n    flish: 1\nobjectives:",
+        22,
+        "broker_settings.able.flish",
+        "no setting 'flish'",
+        None,
+        None,
+    ),
+    (
+        "objectives:",
+        "client_settings:\n  abel: {x: 1}\nobjectives:",
+        21,
+        "client_settings.abel",
+        "no broker is called",
+        None,
+        None,
+    ),
+    (
+        "objectives:",
+        "broker_settings: {able: {threads: [1]}}\nobjectives:",
+        20,
+        "broker_settings.able.threads",
+        "wants text, a number",
+        "[1]",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "field", "message", "value", "nearest"), CHANGES)
+def test_each_kind_of_problem_names_its_line_and_field(problems_of, old, new, line, field, message, value, nearest):
+    assert old in GOOD
+    (problem,) = problems_of(GOOD.replace(old, new, 1))
+    assert (problem.line, problem.field) == (line, field)
+    assert message in problem.message
+    assert (problem.value, problem.nearest) == (value, nearest)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "message"),
+    [
+        ("  partitions: 2", "  partitions: 3", 9, "destinations.partitions", "plain has no partitions"),
+        ("  groups: 1", "  groups: 2", 15, "consumers.groups", "plain delivers a message to one group only"),
+        ("  per_group: 1", "  per_group: 2", 16, "consumers.per_group", "plain cannot share"),
+        ("  per_group: 1", "  start: after_backlog", 16, "consumers.start", "plain keeps nothing"),
+        ("  per_group: 1", "  acknowledge: each", 16, "consumers.acknowledge", "one by one"),
+        ("  nodes: 1", "  nodes: 3", 5, "cluster.nodes", "plain runs with 1 node here"),
+    ],
+)
+def test_what_the_broker_cannot_do_is_refused(problems_of, old, new, line, field, message):
+    text = GOOD.replace("broker: able", "broker: plain").replace("partitions: 2", "partitions: 1")
+    (problem,) = problems_of(text.replace(old.replace("partitions: 2", "partitions: 1"), new))
+    assert (problem.line, problem.field) == (line, field)
+    assert message in problem.message
+
+
+def test_a_backlog_needs_somebody_to_receive_it(problems_of):
+    text = GOOD.replace("  groups: 1", "  groups: 0\n  start: after_backlog").replace("lost == 0", "rejected == 0")
+    (problem,) = problems_of(text)
+    assert (problem.line, problem.field, problem.value) == (16, "consumers.start", "after_backlog")
+    assert "groups is 0" in problem.message
+
+
+def test_problems_of_every_kind_are_reported_together_in_the_order_of_the_file(problems_of):
+    text = (
+        GOOD.replace("nodes: 1", "nodes: 7").replace("rate: 100/s", "rate: quick").replace("measure: 1s", "mesure: 1s")
+    )
+    text = text.replace("groups: 1", "groups: 1\n  start: after_backlog").replace(
+        "broker: able", "brokers: [able, plain]"
+    )
+    found = [(p.line, p.field) for p in problems_of(text, overrides=["seeed=3", "cluster.nodes.x=2"])]
+    assert found == [
+        (5, "cluster.nodes"),
+        (5, "cluster.nodes"),
+        (9, "destinations.partitions"),
+        (12, "producers.rate"),
+        (16, "consumers.start"),
+        (18, "phases.measure"),
+        (20, "phases.mesure"),
+        (0, "cluster.nodes.x"),
+        (0, "seeed"),
+    ]
+
+
+def test_a_problem_reads_like_a_compilers(problems_of):
+    (problem,) = problems_of(GOOD.replace("rate: 100/s", "rate: fast"))
+    assert str(problem).endswith("w.yaml:12: producers.rate: wants a rate such as 20_000/s, 20k/s or 1M/s (got 'fast')")
+
+
+@pytest.mark.parametrize(
+    ("override", "field", "message"),
+    [
+        ("producers.rate=fast", "producers.rate", "wants a rate"),
+        ("producers.raet=1/s", "producers.raet", "is not a field"),
+        ("producers.rate", "producers.rate", "wants path=value"),
+        ("producers..rate=1/s", "producers..rate", "names joined by dots"),
+        ("producers.message.size=1KiB", "producers.message.size", "has no fields of its own"),
+        ("cluster.nodes=[1", "cluster.nodes", "cannot be read as YAML"),
+        ("cluster.nodes=4", "cluster.nodes", "able runs with 1 or 3 nodes"),
+    ],
+)
+def test_a_problem_of_an_override_names_the_flag(problems_of, override, field, message):
+    (problem,) = problems_of(GOOD, overrides=[override])
+    assert (problem.file, problem.line, problem.field) == (f"--set {override}", 0, field)
+    assert message in problem.message
+
+
+def test_problems_of_other_flags_name_them(problems_of):
+    (problem,) = problems_of(GOOD, brokers=["abel"])
+    assert (problem.file, problem.line) == ("--broker abel", 0)
+    (problem,) = problems_of(GOOD, repeats=0)
+    assert (problem.file, problem.line, problem.field) == ("--repeats 0", 0, "repeats")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("name: a\nbrokers: [kafka\nquestion: b\n", 3, ""),
+        ("- a\n- b\n", 1, "wants fields"),
+        ("", 1, "wants fields"),
+        ("a: \x01", 1, ""),
+    ],
+)
+def test_what_is_no_yaml_mapping_is_one_problem(problems_of, text, line, message):
+    (problem,) = problems_of(text)
+    assert problem.line == line
+    assert message in problem.message
+
+
+def test_too_many_combinations_are_refused(problems_of):
+    values = ", ".join(f"{i}/s" for i in range(1, 40))
+    text = GOOD + f"sweep:\n  producers.rate: [{values}]\n  seeds: [1]\n  producers.window: [{values}]\n"
+    assert "makes 1,521 combinations; at most 500 are run" in "\n".join(map(str, problems_of(text)))

@@ -1,0 +1,70 @@
+"""What ships with the product plans; the schema and the template agree with what is checked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import brokerlab.brokers
+from brokerlab.workload import shipped
+from brokerlab.workload.edge import Workload
+from brokerlab.workload.load import plan_workload
+from brokerlab.workload.schema import json_schema
+from brokerlab.workload.template import commented_workload
+
+FOLDER = Path(brokerlab.brokers.__file__).parent
+
+
+def test_the_promised_workloads_are_there():
+    assert set(shipped.names()) == {"backlog-drain", "burst", "demo", "fan-out", "max-throughput", "steady"}
+
+
+@pytest.mark.parametrize("name", shipped.names())
+def test_a_shipped_workload_plans_under_its_name_with_a_question(name, broker_named):
+    run = plan_workload(name, broker_named=broker_named)
+    assert run.name == name
+    assert run.question.endswith("?")
+    assert run.objectives
+    assert run.repeats >= 3
+
+
+@pytest.mark.skipif(
+    not all((FOLDER / name / "broker.py").exists() for name in ("kafka", "nats")), reason="a broker folder is missing"
+)
+@pytest.mark.parametrize("name", shipped.names())
+def test_a_shipped_workload_plans_on_the_real_brokers(name):
+    from brokerlab.brokers.registry import broker_named
+
+    assert {cell.broker for cell in plan_workload(name, broker_named=broker_named).cells} == {"kafka", "nats"}
+
+
+def test_the_template_plans_as_it_stands_and_shows_every_field(written, broker_named):
+    run = plan_workload(written(commented_workload()), broker_named=broker_named)
+    assert len(run.cells) == 2
+    for field in Workload.model_fields:
+        assert re.search(rf"\b{field}:", commented_workload()), field
+
+
+def test_every_alternative_in_the_template_can_be_uncommented(written, broker_named):
+    text = commented_workload()
+    for line in re.findall(r"^  # (?:arrival|message|keys): .*$", text, re.MULTILINE):
+        key = line.split(":")[0].strip("# ")
+        kept = [one for one in text.splitlines() if not one.startswith(f"  {key}:")]
+        other = "\n".join(kept).replace(line, line.replace("# ", "", 1))
+        assert plan_workload(written(other), broker_named=broker_named).cells
+
+
+def test_the_schema_accepts_units_as_written_and_knows_every_field():
+    schema = json_schema()
+    assert set(schema["properties"]) == set(Workload.model_fields)
+    assert schema["additionalProperties"] is False
+    assert all("description" in field for field in schema["properties"].values())
+    producers = schema["$defs"]["Producers"]["properties"]
+    rate = next(form for form in producers["rate"]["anyOf"] if form["type"] == "string")
+    for name in shipped.names():
+        written_rate = yaml.safe_load(shipped.text(name))["producers"].get("rate")
+        assert written_rate is None or re.search(rate["pattern"], written_rate)
+    assert not re.search(rate["pattern"], "fast")

@@ -1,0 +1,51 @@
+"""docs/workloads.md says what the program does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from brokerlab.workload import shipped
+from brokerlab.workload.edge import Consumers, Destinations, Keys, Payload, Phases, Producers, Workload
+from brokerlab.workload.load import plan_workload
+from brokerlab.workload.objectives import parse_objective
+
+PAGE = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text()
+ROWS = set(re.findall(r"`([a-z_.<>]+)`", "\n".join(re.findall(r"^\|([^|]*)\|", PAGE, re.MULTILINE))))
+PARTS = {
+    "": Workload,
+    "destinations.": Destinations,
+    "producers.": Producers,
+    "producers.payload.": Payload,
+    "producers.keys.": Keys,
+    "consumers.": Consumers,
+    "phases.": Phases,
+}
+
+
+@pytest.mark.parametrize("prefix", PARTS)
+def test_every_field_has_its_row(prefix):
+    for field in PARTS[prefix].model_fields:
+        path = prefix + field
+        assert path in ROWS or any(row.startswith((f"{path}.", f"{path}.<")) for row in ROWS), path
+
+
+def test_every_shipped_workload_has_its_row():
+    assert set(shipped.names()) <= set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.MULTILINE))
+
+
+def test_the_objectives_shown_are_read():
+    shown = yaml.safe_load(re.findall(r"```yaml\n(objectives:.*?)```", PAGE, re.DOTALL)[0])["objectives"]
+    assert len([parse_objective(text) for text in shown]) == 5
+
+
+def test_the_overrides_shown_plan(broker_named, monkeypatch):
+    monkeypatch.setattr("brokerlab.workload.load.own_problems", lambda *_: ())
+    commands = re.findall(r"^    brokerlab run (\S+) (--set .*)$", PAGE, re.MULTILINE)
+    assert len(commands) == 4
+    for name, flags in commands:
+        overrides = [one.strip("' ") for one in flags.split("--set ") if one]
+        assert plan_workload(name, overrides=overrides, broker_named=broker_named).cells
