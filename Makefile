@@ -1,0 +1,75 @@
+# Two commands matter: `make demo` and `make test`. `make help` lists the rest.
+# The environment is .venv, made from the lock; uv makes it where it is installed, else venv and pip.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo setup setup-dev test test-all check format bench docs lock wheel clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: setup ## real Kafka and real NATS under load, every message accounted for, a report at the end
+	@$(BIN)/brokerlab demo
+
+setup: $(VENV)/.made ## the environment only; then .venv/bin/brokerlab works
+
+setup-dev: $(VENV)/.made-dev ## the environment with what tests and checks need
+
+test: setup-dev ## all tests, real brokers included (about 15 minutes)
+	@tools/chromium-for-tests
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: setup-dev ## the long tests too
+	@tools/chromium-for-tests
+	$(BIN)/python -m pytest
+
+check: setup-dev ## what pre-commit runs: ruff, mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup-dev ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup-dev ## our speed beside the vendors' tools, alternately in one go (docs/performance.md)
+	$(BIN)/python -m benchmarks
+
+docs: setup-dev ## the generated pages of docs/
+	$(BIN)/python tools/generate_docs.py
+
+lock: setup-dev ## requirements*.lock anew from pyproject.toml (needs uv)
+	uv pip compile -q pyproject.toml --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 -o requirements.lock
+	uv pip compile -q pyproject.toml --group dev --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 -o requirements-dev.lock
+
+wheel: setup-dev ## dist/brokerlab-*.whl
+	$(BIN)/python -m pip wheel -q --no-deps -w dist .
+
+clean: ## delete what was made here; the cache and the runs stay
+	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache
+
+$(VENV)/bin/python:
+ifdef UV
+	@uv venv -q --python $(PYTHON) $(VENV)
+else
+	@$(PYTHON) -m venv $(VENV)
+endif
+
+define install
+@echo "making the environment from $(1)" >&2
+@$(if $(UV),VIRTUAL_ENV=$(VENV) uv pip install -q --require-hashes -r $(1),$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $(1))
+@$(if $(UV),VIRTUAL_ENV=$(VENV) uv pip install -q --no-deps -e .,$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .)
+@$(BIN)/python -m brokerlab.native
+endef
+
+$(VENV)/.made: requirements.lock pyproject.toml $(wildcard native/*) | $(VENV)/bin/python
+	$(call install,requirements.lock)
+	@touch $@
+
+$(VENV)/.made-dev: requirements-dev.lock pyproject.toml $(wildcard native/*) | $(VENV)/bin/python
+	$(call install,requirements-dev.lock)
+	@touch $@ $(VENV)/.made

@@ -1,0 +1,77 @@
+"""The layers of docs/architecture.md: who may import whom."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "brokerlab"
+
+EVERYONE = {"model", "errors", "home", "lifeline", "native", ""}
+ALLOWED: dict[str, set[str]] = {
+    "model": {"model"},
+    "errors": set(),
+    "home": set(),
+    "lifeline": set(),
+    "native": {"native", "errors", "home", "model"},
+    "cluster": {"cluster", "brokers.contract"},
+    "workload": {"workload", "brokers.contract"},
+    "agent": {"agent", "evidence", "brokers.contract", "brokers.registry"},
+    "load": {"load", "evidence"},
+    "probes": {"probes", "evidence", "brokers.contract", "brokers.registry"},
+    "evidence": {"evidence"},
+    "events": {"evidence"},
+    "environment": set(),
+    "pipeline": {"pipeline", "evidence", "results"},
+    "results": {"results", "evidence"},
+    "report": {"report", "results"},
+}
+SEE_EVERYTHING = {"runner", "execution", "cli"}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        yield ".".join(parts), path
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Names under brokerlab that a module imports, anywhere in it, without the leading `brokerlab.`."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [a.name for a in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+            names = [node.module]
+        else:
+            continue
+        yield from (n.removeprefix("brokerlab").removeprefix(".") for n in names if n.split(".")[0] == "brokerlab")
+
+
+def may(module: str, target: str) -> bool:
+    package = module.split(".")[0]
+    if package in SEE_EVERYTHING or target.split(".")[0] in EVERYONE and package not in ("model", "errors", "home"):
+        return True
+    if package == "brokers":
+        parts = module.split(".")
+        if len(parts) == 2 or parts[1] == "__init__":  # contract, registry
+            return target.startswith("brokers")
+        own = f"brokers.{parts[1]}"
+        others = {"faulty": "brokers.memory"}.get(parts[1], own)
+        return target.startswith(("cluster", "brokers.contract", own, others))
+    return any(target == ok or target.startswith(f"{ok}.") for ok in ALLOWED.get(package, set()))
+
+
+@pytest.mark.parametrize(("module", "path"), list(modules()), ids=lambda v: v if isinstance(v, str) else "")
+def test_module_imports_only_what_its_layer_may(module: str, path: Path) -> None:
+    forbidden = [t for t in imported(path) if not may(module, t)]
+    assert not forbidden, f"{module} imports {forbidden}"
+
+
+def test_the_rule_itself_can_fail() -> None:
+    assert not may("report.page", "pipeline.session")
+    assert not may("brokers.kafka.driver", "brokers.nats.driver")
+    assert not may("model.plan", "errors")
+    assert may("runner", "load.crew")
