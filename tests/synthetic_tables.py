@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from synthetic import START_UNIX_S, environment, make_plan
 
+from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.histogram import SUB_BUCKET_BITS, bucket_of, lower_bound_ns, quantile_ns, upper_bound_ns
 from brokerlab.model.plan import Durability, RunPlan
 from brokerlab.model.tables import Table
 from brokerlab.results.directory import RunDirectory, write_json
 from brokerlab.results.tables import RESULT_TABLES
 from brokerlab.results.verdict import CellVerdict, ObjectiveResult, Reason, Verdict
+from synthetic import START_UNIX_S, environment, make_plan
 
-ARROW = {
-    "string": pa.string(), "int": pa.int32(), "long": pa.int64(), "double": pa.float64(), "boolean": pa.bool_(),
-    "array<int>": pa.list_(pa.int32()), "array<long>": pa.list_(pa.int64()), "array<double>": pa.list_(pa.float64()),
-}  # fmt: skip
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 BASE_NS = {"publish_latency": 1_400_000, "end_to_end_latency": 2_300_000, "send_delay": 45_000}
 Rows = dict[str, list[dict[str, Any]]]
@@ -48,10 +45,9 @@ class Story:
 
 def write_table(directory: Path, table: Table, rows: list[dict[str, Any]]) -> None:
     """tables/<name>/part-0.parquet with exactly the declared columns."""
-    schema = pa.schema([(c.name, ARROW[c.type]) for c in table.columns])
     folder = directory / "tables" / table.name
     folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / "part-0.parquet")
+    pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema(table)), folder / "part-0.parquet")
 
 
 def story_plan(run: str, story: Story) -> RunPlan:
@@ -73,7 +69,9 @@ def story_plan(run: str, story: Story) -> RunPlan:
         )
         for i, c in enumerate(plan.cells)
     )
-    return plan.model_copy(update={"cells": cells, "question": "Which broker holds 2,000 messages a second with less delay?"})
+    return plan.model_copy(
+        update={"cells": cells, "question": "Which broker holds 2,000 messages a second with less delay?"}
+    )
 
 
 def write_results(directory: Path, story: Story | None = None, seed: int = 0) -> RunDirectory:
@@ -86,7 +84,12 @@ def write_results(directory: Path, story: Story | None = None, seed: int = 0) ->
         facts["cells"][c.cell]["durability"]["level"] = c.durability.value
     write_json(directory / "environment.json", facts)
     states = {
-        f"{e.cell}-r{e.repeat}": {"state": "finished", "reason": None, "started_unix_s": START_UNIX_S + 100 * i, "drained": True}
+        f"{e.cell}-r{e.repeat}": {
+            "state": "finished",
+            "reason": None,
+            "started_unix_s": START_UNIX_S + 100 * i,
+            "drained": True,
+        }
         for i, e in enumerate(plan.order)
     }
     write_json(directory / "state.json", {"schema_version": 1, "executions": states})
@@ -128,7 +131,13 @@ def _execution(
         if not n:
             continue
         for measure, base in BASE_NS.items():
-            slow = 3.0 if phase == "warm_up" and measure != "send_delay" else 25.0 if stalled and measure != "send_delay" else 1.0
+            slow = (
+                3.0
+                if phase == "warm_up" and measure != "send_delay"
+                else 25.0
+                if stalled and measure != "send_delay"
+                else 1.0
+            )
             drawn = (base * slow * (1 + 0.6 * number) * rng.lognormal(0.0, 0.45, n)).astype(np.int64)
             _latency(rows, second, measure, drawn, groups)
             if phase == "measure":
@@ -137,11 +146,18 @@ def _execution(
     sent = int(story.rate_per_s) * (story.warm_up_s + story.measure_s)
     for group in groups:
         counts = dict.fromkeys((c.name for c in RESULT_TABLES["delivery"].columns if c.type == "long"), 0)
-        counts |= {"sent": sent, "acknowledged": sent, "received": sent - story.lost + 3 * number, "delivered": sent - story.lost}
+        counts |= {
+            "sent": sent,
+            "acknowledged": sent,
+            "received": sent - story.lost + 3 * number,
+            "delivered": sent - story.lost,
+        }
         counts |= {"lost": story.lost, "duplicated": 3 * number}
         rows["delivery"].append({**at, "group": group, **counts, "drained": story.drained})
         if story.lost:
-            rows["lost_range"].append({**at, "group": group, "producer": 0, "partition": 1, "first": 7, "last": 6 + story.lost})
+            rows["lost_range"].append(
+                {**at, "group": group, "producer": 0, "partition": 1, "first": 7, "last": 6 + story.lost}
+            )
     samples = {m: np.concatenate(parts) for m, parts in kept.items()}
     for measure, values in samples.items():
         _phase(rows, at, measure, values, groups)
@@ -171,7 +187,9 @@ def _readings(rows: Rows, second: dict[str, Any], number: int, rng: np.random.Ge
         ("process:producer-1", "cpu_cores", 0.22 * jitter, "cores"),
         ("process:consumer-g1-1", "cpu_cores", 0.15 * jitter, "cores"),
     ):
-        rows["reading_per_second"].append({**second, "subject": subject, "metric": metric, "value": value, "unit": unit})
+        rows["reading_per_second"].append(
+            {**second, "subject": subject, "metric": metric, "value": value, "unit": unit}
+        )
 
 
 def _group(measure: str, groups: list[str]) -> list[str]:
@@ -204,7 +222,9 @@ def _phase(rows: Rows, at: dict[str, Any], measure: str, values: np.ndarray[Any,
         rows["latency_per_phase"].append(
             {**key, "count": len(values), "negative": 0, **quantiles, "min_ns": int(values.min()), "max_ns": int(values.max()), "mean_ns": float(values.mean())}
         )  # fmt: skip
-        rows["latency_histogram"].append({**key, "bucket": buckets.tolist(), "count": counts.tolist(), "sub_bucket_bits": SUB_BUCKET_BITS})
+        rows["latency_histogram"].append(
+            {**key, "bucket": buckets.tolist(), "count": counts.tolist(), "sub_bucket_bits": SUB_BUCKET_BITS}
+        )
 
 
 def _merged(rows: Rows, cell: str, samples: dict[int, dict[str, np.ndarray[Any, Any]]]) -> None:
@@ -232,7 +252,9 @@ def _summary(
     }
     for measure in BASE_NS:
         for name in ("p50", "p99", "p999"):
-            metrics[f"{measure}_{name}_ns"] = [float(quantile_ns(*_histogram(s[measure]), QUANTILES[name])) for s in samples.values()]
+            metrics[f"{measure}_{name}_ns"] = [
+                float(quantile_ns(*_histogram(s[measure]), QUANTILES[name])) for s in samples.values()
+            ]
     for metric, values in metrics.items():
         unit = "ns" if metric.endswith("_ns") else "1/s" if metric.endswith("_per_s") else "1"
         rows["run_summary"].append(
@@ -248,7 +270,11 @@ def _comparisons(rows: Rows, plan: RunPlan) -> None:
             for metric in ("received_per_s", "publish_latency_p99_ns", "end_to_end_latency_p99_ns"):
                 ra, rb = by[a.cell, metric], by[b.cell, metric]
                 low, high = ra["low"] / rb["high"], ra["high"] / rb["low"]
-                answer = "cannot tell" if low <= 1 <= high or min(ra["n"], rb["n"]) < 4 else ("higher" if low > 1 else "lower")
+                answer = (
+                    "cannot tell"
+                    if low <= 1 <= high or min(ra["n"], rb["n"]) < 4
+                    else ("higher" if low > 1 else "lower")
+                )
                 rows["comparison"].append(
                     {"cell_a": a.cell, "cell_b": b.cell, "metric": metric, "n_a": ra["n"], "n_b": rb["n"], "ratio": ra["median"] / rb["median"],
                      "low": low, "high": high, "answer": answer, "same_durability": a.durability == b.durability}
@@ -257,7 +283,8 @@ def _comparisons(rows: Rows, plan: RunPlan) -> None:
 
 def _verdict(plan: RunPlan, story: Story) -> Verdict:
     objectives = tuple(
-        ObjectiveResult(text="p99(end_to_end_latency) < 20ms", cell=c.cell, met="met", value=8_250_000.0, limit=2e7) for c in plan.cells[:2]
+        ObjectiveResult(text="p99(end_to_end_latency) < 20ms", cell=c.cell, met="met", value=8_250_000.0, limit=2e7)
+        for c in plan.cells[:2]
     )
     headlines = {
         "valid": "kafka and nats both held 2,000 messages a second and lost nothing; end-to-end p99 was lower on kafka.",
@@ -270,7 +297,7 @@ def _verdict(plan: RunPlan, story: Story) -> Verdict:
         complete=True,
         headline=headlines[story.verdict],
         reasons=story.reasons,
-        delivery={"lost": story.lost},
+        delivery={"sent": 100_000, "acknowledged": 100_000, "received": 100_003, "lost": story.lost, "duplicated": 3, "corrupted": 0, "unexpected": 0},
         delivery_violated=story.lost > 0,
         objectives=objectives,
         cells=tuple(

@@ -43,7 +43,9 @@ def _order(table: TableData, cells: set[str]) -> list[int]:
     """Numbers of the rows to keep, sorted by the naming columns so that equal values stand together."""
     columns = table.columns
     owner = columns.get("cell") or columns.get("cell_a") or []
-    keys = [columns[k] for k in ("cell", "repeat", "measure", "group", "subject", "metric", "second_unix_s") if k in columns]
+    keys = [
+        columns[k] for k in ("cell", "repeat", "measure", "group", "subject", "metric", "second_unix_s") if k in columns
+    ]
     kept = [i for i in range(len(table)) if owner[i] in cells]
     return sorted(kept, key=lambda i: tuple(k[i] for k in keys))
 

@@ -73,6 +73,11 @@ def cores(value: float | None) -> str:
     return ABSENT if value is None or not _finite(value) else f"{value:.2f} cores"
 
 
+def plural(number: int, noun: str) -> str:
+    """1 repeat, 2 repeats."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def ratio(value: float | None) -> str:
     return ABSENT if value is None or not _finite(value) else f"{significant(value)}×"
 
@@ -85,6 +90,8 @@ def quantity(metric: str, value: float | None) -> str:
         return ABSENT if value is None else f"{size(value)}/s"
     if metric.endswith("_per_s"):
         return rate(value)
+    if metric.endswith("_cores"):
+        return cores(value)
     return count(value)
 
 

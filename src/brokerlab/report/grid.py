@@ -23,7 +23,12 @@ def _render(value: Child | Cell, label: str, first: bool, numeric: bool) -> Html
     cell = value if isinstance(value, Cell) else Cell(value)
     # Explicit roles: a narrow screen shows cells as blocks, and browsers then drop the implicit ones.
     classes = " ".join(c for c in ("num" if numeric else "", "weak" if cell.weak else "", cell.kind) if c)
-    body = tag("span", tag("span", cell.main, class_="main"), tag("span", cell.sub, class_="sub") if cell.sub else None, class_="value")
+    body = tag(
+        "span",
+        tag("span", cell.main, class_="main"),
+        tag("span", cell.sub, class_="sub") if cell.sub else None,
+        class_="value",
+    )
     return tag(
         "th" if first else "td",
         body,
@@ -46,7 +51,10 @@ def grid(
     """A table whose first column names the row. A row that is Html (made by `band`) stands as it is."""
     head = tag(
         "tr",
-        [tag("th", h, scope="col", role="columnheader", class_=None if i in text_columns else "num") for i, h in enumerate(heads)],
+        [
+            tag("th", h, scope="col", role="columnheader", class_=None if i in text_columns else "num")
+            for i, h in enumerate(heads)
+        ],
         role="row",
     )
     body = [

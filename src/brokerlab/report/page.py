@@ -83,7 +83,12 @@ def _body(source: Source) -> Html:
             method_section(source),
             raw_section(source),
         ),
-        tag("footer", "Made by brokerlab from the run directory alone; ", tag("code", f"brokerlab report {source.run}"), " makes it again."),
+        tag(
+            "footer",
+            "Made by brokerlab from the run directory alone; ",
+            tag("code", f"brokerlab report {source.run}"),
+            " makes it again.",
+        ),
         tag("button", "Dark", type="button", id="theme", aria_label="Colour theme"),
         script_json("data", page_data(source)),
         [tag("script", Html(_asset(s))) for s in _SCRIPTS],

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from brokerlab.errors import MeasurementError
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.tables import RESULT_TABLES
@@ -29,7 +30,9 @@ class TableData:
         names = list(self.columns)
         tests = [(self.columns[k], v) for k, v in where.items()]
         return [
-            {n: self.columns[n][i] for n in names} for i in range(len(self)) if all(column[i] == v for column, v in tests)
+            {n: self.columns[n][i] for n in names}
+            for i in range(len(self))
+            if all(column[i] == v for column, v in tests)
         ]
 
 
@@ -115,32 +118,23 @@ def _json_part(run: RunDirectory, name: str, missing: list[str]) -> dict[str, An
 
 
 def _tables(run: RunDirectory, missing: list[str]) -> dict[str, TableData]:
+    from brokerlab.results.reader import read_table  # pyarrow: only when a report is made
+
     found: dict[str, TableData] = {}
     absent = []
     for name, declared in RESULT_TABLES.items():
-        folder = run.tables / name
-        files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
-        if not files:
+        if not any((run.tables / name).glob("*.parquet")):
             absent.append(name)
             continue
         try:
-            found[name] = _read(files, declared.names())
-        except (OSError, ValueError, KeyError) as error:  # pyarrow's own errors are ValueErrors and KeyErrors
+            found[name] = TableData(read_table(run, declared).to_pydict())
+        except (MeasurementError, OSError, ValueError, KeyError) as error:  # pyarrow's own are the last three
             missing.append(f"table {name} cannot be read ({_brief(error)}).")
     if len(absent) == len(RESULT_TABLES):
         missing.append(f"There are no tables: the evidence has not been analysed. Run: brokerlab analyze {run.name}")
     elif absent:
         missing.append(f"Tables not there: {', '.join(absent)}.")
     return found
-
-
-def _read(files: list[Any], names: tuple[str, ...]) -> TableData:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    # ParquetFile, not read_table: a path like cell=c01 must not be taken for a partition.
-    tables = [pq.ParquetFile(f).read().select(list(names)) for f in files]
-    return TableData(pa.concat_tables(tables).to_pydict())
 
 
 def _brief(error: Exception) -> str:

@@ -130,10 +130,13 @@ const Lines = (() => {
     const shown = state.cells.map((cell) => ({ cell, series: rates(cell, state.repeat), time: phases(cell, state.repeat) }));
     const top = Math.max(1, ...shown.flatMap((s) => s.series.flatMap((x) => [...x.points.values()])));
     for (const view of shown) {
-      const { cell, series } = view;
-      const mean = (s) => [...s.points.values()].reduce((a, b) => a + b, 0) / s.points.size;
-      const words = series.map((s) => `${s.label} ${R.rate(mean(s))} on average`).join(", ");
-      view.box = frame(host, R.label(cell), `repeat ${state.repeat}`, `Throughput of ${R.label(cell)}, repeat ${state.repeat}: ${words || "no rows"}`);
+      const { cell, series, time } = view;
+      const span = time.spans.find((s) => s.phase === "measure") ?? { from: -Infinity, to: Infinity };
+      const words = series.map((s) => {
+        const inside = [...s.points].filter(([at]) => at - time.zero >= span.from && at - time.zero <= span.to).map(([, v]) => v);
+        return `${s.label} ${R.rate(inside.reduce((a, b) => a + b, 0) / (inside.length || 1))}`;
+      }).join(", ");
+      view.box = frame(host, R.label(cell), `repeat ${state.repeat}`, `Throughput of ${R.label(cell)}, repeat ${state.repeat}: ${words ? `${words}, means of the measure phase` : "no rows"}`);
     }
     // Every frame stands before the first chart is drawn: only then are their widths final.
     for (const { series, time, box } of shown)
@@ -267,5 +270,5 @@ const Lines = (() => {
     });
   }
 
-  return { throughput, spectrum, limits, phases };
+  return { throughput, spectrum, limits, phases, steps };
 })();

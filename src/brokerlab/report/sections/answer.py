@@ -9,7 +9,8 @@ from brokerlab.report import figures
 from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.source import Row, Source
 
-PANELS = ("received_per_s", "end_to_end_latency_p99_ns", "publish_latency_p99_ns")
+_RATES = ("received_per_s", "backlog_received_per_s", "sent_per_s")
+_LATENCIES = ("end_to_end_latency_p99_ns", "publish_latency_p99_ns")
 SHOWN_CELLS = 8
 _LEVELS = {
     "L1": "replicated and fsynced before the acknowledgement",
@@ -28,12 +29,23 @@ def summary_rows(source: Source, metric: str) -> dict[str, Row]:
     return {r["cell"]: r for r in source.table("run_summary").rows(metric=metric) if r["n"] > 0}
 
 
+def panel_metrics(source: Source) -> tuple[str, ...]:
+    """The first rate that says anything (a backlog is received after the measure phase), then the two latencies."""
+    table = source.table("run_summary")
+    with_value = {m for m, v in zip(table.columns["metric"], table.columns["median"], strict=True) if v}
+    return (*[m for m in _RATES if m in with_value][:1], *_LATENCIES)
+
+
 def answer_section(source: Source) -> Html | None:
-    panels = [p for p in (_panel(source, m) for m in PANELS) if p is not None]
+    panels = [p for p in (_panel(source, m) for m in panel_metrics(source)) if p is not None]
     if not panels:
         return None
     believed = source.verdict is not None and source.verdict.verdict == "valid"
-    doubt = None if believed else tag("p", "Shown for diagnosis: the verdict above does not vouch for these figures.", class_="doubt")
+    doubt = (
+        None
+        if believed
+        else tag("p", "Shown for diagnosis: the verdict above does not vouch for these figures.", class_="doubt")
+    )
     return tag(
         "section",
         tag("h2", "The answer"),
@@ -50,10 +62,16 @@ def _legend(source: Source) -> Html:
     levels = {source.durability(c) for c in source.cells()}
     words = "Dot: median over repeats. Bar: 95 % interval, or the whole range with fewer than 5 repeats. Ticks: each repeat."
     unlike = (
-        tag("strong", " The cells promise different durability: a faster one may only promise less.") if len(levels) > 1 else None
+        tag("strong", " The cells promise different durability: a faster one may only promise less.")
+        if len(levels) > 1
+        else None
     )
     hidden = len(source.cells()) - SHOWN_CELLS
-    more = f" The first {SHOWN_CELLS} of {len(source.cells())} cells are drawn; the table below has all." if hidden > 0 else None
+    more = (
+        f" The first {SHOWN_CELLS} of {len(source.cells())} cells are drawn; the table below has all."
+        if hidden > 0
+        else None
+    )
     return tag("p", words, more, unlike, class_="caption")
 
 
@@ -62,7 +80,12 @@ def _panel(source: Source, metric: str) -> Html | None:
     shown = [c for c in source.cells() if c in rows][:SHOWN_CELLS]
     if not shown:
         return None
-    numbers = [v for c in shown for v in (rows[c]["low"], rows[c]["high"], *rows[c]["values"]) if v is not None and math.isfinite(v)]
+    numbers = [
+        v
+        for c in shown
+        for v in (rows[c]["low"], rows[c]["high"], *rows[c]["values"])
+        if v is not None and math.isfinite(v)
+    ]
     low, high = min(numbers), max(numbers)
     log = low > 0 and high / low > 8
     bottom = low / 1.3 if log else 0.0
@@ -88,14 +111,21 @@ def _panel(source: Source, metric: str) -> Html | None:
 
 def _line(source: Source, cell: str, row: Row, metric: str, index: int, where: Callable[[float], float]) -> Html:
     left, right = where(row["low"]), where(row["high"])
-    ticks = [tag("i", class_="tick", style=f"left:{where(v)}%") for v in row["values"] if v is not None and math.isfinite(v)]
+    ticks = [
+        tag("i", class_="tick", style=f"left:{where(v)}%") for v in row["values"] if v is not None and math.isfinite(v)
+    ]
     interval = f"{figures.quantity(metric, row['low'])} to {figures.quantity(metric, row['high'])}"
     level = source.durability(cell)
     return tag(
         "li",
         tag(
             "div",
-            tag("span", source.label(cell), tag("span", level, class_="level", title=level_words(level)) if level else None, class_="name"),
+            tag(
+                "span",
+                source.label(cell),
+                tag("span", level, class_="level", title=level_words(level)) if level else None,
+                class_="name",
+            ),
             tag("span", figures.quantity(metric, row["median"]), class_="number"),
             class_="top",
         ),
@@ -112,15 +142,25 @@ def _line(source: Source, cell: str, row: Row, metric: str, index: int, where: C
 
 
 def _comparisons(source: Source, believed: bool) -> Html | None:
-    rows = [r for r in source.table("comparison").rows() if r["metric"] in PANELS]
+    metrics = panel_metrics(source)
+    rows = [r for r in source.table("comparison").rows() if r["metric"] in metrics]
     if not rows:
         return None
-    rows.sort(key=lambda r: (r["cell_a"], r["cell_b"], PANELS.index(r["metric"])))
+    rows.sort(key=lambda r: (r["cell_a"], r["cell_b"], metrics.index(r["metric"])))
     items = [_comparison(source, r) for r in rows]
     if not believed:
-        return tag("details", tag("summary", f"{len(items)} comparisons, not vouched for either"), tag("ul", items, class_="comparisons"), class_="more")
+        return tag(
+            "details",
+            tag("summary", f"{len(items)} comparisons, not vouched for either"),
+            tag("ul", items, class_="comparisons"),
+            class_="more",
+        )
     shown = tag("ul", items[:6], class_="comparisons")
-    rest = tag("details", tag("summary", f"{len(items) - 6} more comparisons"), tag("ul", items[6:], class_="comparisons")) if len(items) > 6 else None
+    rest = (
+        tag("details", tag("summary", f"{len(items) - 6} more comparisons"), tag("ul", items[6:], class_="comparisons"))
+        if len(items) > 6
+        else None
+    )
     return tag("div", tag("h3", "What may be said of the difference"), shown, rest)
 
 
@@ -128,9 +168,7 @@ def _comparison(source: Source, row: Row) -> Html:
     answer = row["answer"]
     a, b = source.label(row["cell_a"]), source.label(row["cell_b"])
     signs = {"higher": "▲", "lower": "▼"}
-    told: Child = (
-        f"{a} is {answer} than {b}" if answer in signs else f"{a} and {b} cannot be told apart"
-    )
+    told: Child = f"{a} is {answer} than {b}" if answer in signs else f"{a} and {b} cannot be told apart"
     numbers = f"{figures.ratio(row['ratio'])} [{figures.ratio(row['low'])}, {figures.ratio(row['high'])}], n = {row['n_a']} and {row['n_b']}"
     unlike = None if row["same_durability"] else tag("span", "different durability", class_="unlike")
     return tag(

@@ -12,8 +12,8 @@ _COUNTS = (
     "sent", "acknowledged", "rejected", "unknown", "received", "delivered", "lost", "duplicated", "redelivered",
     "reordered", "corrupted", "unexpected", "recovered", "unknown_absent", "aborted_read",
 )  # fmt: skip
-_VIOLATIONS = frozenset({"lost", "corrupted", "unexpected", "aborted_read"})
-_ODDITIES = frozenset({"rejected", "unknown", "duplicated", "reordered", "unknown_absent"})
+_VIOLATIONS = frozenset({"lost", "corrupted", "unexpected"})
+_ODDITIES = frozenset({"rejected", "unknown", "duplicated", "reordered", "unknown_absent", "aborted_read"})
 _SHOWN_RANGES = 50
 
 
@@ -21,17 +21,40 @@ def delivery_section(source: Source) -> Html:
     rows = source.table("delivery").rows()
     title = tag("h2", "Delivery")
     if not rows:
-        return tag("section", title, tag("p", "No delivery table: nothing can be said about lost messages.", class_="absent"), id="delivery")
+        return tag(
+            "section",
+            title,
+            tag("p", "No delivery table: nothing can be said about lost messages.", class_="absent"),
+            id="delivery",
+        )
     # Columns that are zero everywhere and no violation are named in a sentence instead of filling the table.
-    kept = [c for c in _COUNTS if c in _VIOLATIONS or c in ("sent", "acknowledged", "delivered") or any(r[c] for r in rows)]
+    kept = [
+        c for c in _COUNTS if c in _VIOLATIONS or c in ("sent", "acknowledged", "delivered") or any(r[c] for r in rows)
+    ]
     zero = [c for c in _COUNTS if c not in kept]
     heads = ["Cell", "Drained", *(_words(c) for c in kept)]
     totals = [_row(source, r, kept) for r in _totals(rows)]
     caption = "All phases, all repeats together. Lost is a statement only where every drain was complete."
     by_repeat = [_row(source, r, kept) for r in sorted(rows, key=_key)]
-    each = tag("details", tag("summary", "By repeat"), grid("All phases.", heads, by_repeat, text_columns=(0, 1)), class_="more")
-    also = tag("p", f"Zero everywhere: {', '.join(_words(c).lower() for c in zero)}.", class_="caption") if zero else None
-    return tag("section", title, _sentence(rows), grid(caption, heads, totals, text_columns=(0, 1)), also, each, _lost(source), id="delivery")
+    each = tag(
+        "details",
+        tag("summary", "By repeat"),
+        grid("All phases.", heads, by_repeat, text_columns=(0, 1)),
+        class_="more",
+    )
+    also = (
+        tag("p", f"Zero everywhere: {', '.join(_words(c).lower() for c in zero)}.", class_="caption") if zero else None
+    )
+    return tag(
+        "section",
+        title,
+        _sentence(rows),
+        grid(caption, heads, totals, text_columns=(0, 1)),
+        also,
+        each,
+        _lost(source),
+        id="delivery",
+    )
 
 
 def _key(row: Row) -> tuple[str, str, int]:
@@ -57,22 +80,37 @@ def _sentence(rows: list[Row]) -> Html:
     totals = {c: sum(r[c] for r in rows) for c in _VIOLATIONS}
     broken = [f"{figures.count(n)} {c.replace('_', ' ')}" for c, n in sorted(totals.items()) if n]
     undrained = sum(not r["drained"] for r in rows)
-    wait = f" {undrained} of {len(rows)} drains were incomplete: what is absent there may still come." if undrained else ""
+    wait = (
+        f" {undrained} of {len(rows)} drains were incomplete: what is absent there may still come." if undrained else ""
+    )
     if broken:
         return tag("p", status("violated", "invalid"), f" {', '.join(broken)}.{wait}", class_="lead")
     if undrained:
         return tag("p", status("cannot tell"), wait, class_="lead")
-    return tag("p", status("kept", "valid"), " No message lost, corrupted or unexpected; every drain was complete.", class_="lead")
+    return tag(
+        "p",
+        status("kept", "valid"),
+        " No message lost, corrupted or unexpected; every drain was complete.",
+        class_="lead",
+    )
 
 
 def _row(source: Source, row: Row, kept: list[str]) -> list[Child | Cell]:
     group = f", group {row['group']}" if row["group"] else ""
-    which = f"{row['repeat']} repeats{group}" if row.get("total") else f"repeat {row['repeat']}{group}"
+    which = (
+        f"{figures.plural(row['repeat'], 'repeat')}{group}" if row.get("total") else f"repeat {row['repeat']}{group}"
+    )
     counts: list[Child | Cell] = []
     for c in kept:
-        kind = "bad" if row[c] and c in _VIOLATIONS else ("odd" if row[c] and c in _ODDITIES else ("zero" if not row[c] else ""))
+        kind = (
+            "bad"
+            if row[c] and c in _VIOLATIONS
+            else ("odd" if row[c] and c in _ODDITIES else ("zero" if not row[c] else ""))
+        )
         uncertain = c == "lost" and not row["drained"]
-        counts.append(Cell(figures.count(row[c]), "not drained" if uncertain and row[c] else None, weak=uncertain, kind=kind))
+        counts.append(
+            Cell(figures.count(row[c]), "not drained" if uncertain and row[c] else None, weak=uncertain, kind=kind)
+        )
     drained = status("yes", "valid") if row["drained"] else status("no", "cannot tell")
     return [Cell(source.label(row["cell"]), which), drained, *counts]
 
@@ -95,10 +133,14 @@ def _lost(source: Source) -> Html | None:
         for r in ranges[:_SHOWN_RANGES]
     ]
     heads = ("Cell", "Repeat", "Group", "Producer", "Partition", "First", "Last", "Messages")
-    caption = f"The first {_SHOWN_RANGES} of {len(ranges)} ranges; the raw numbers have all." if len(ranges) > _SHOWN_RANGES else "Sequence numbers within producer and partition."
+    caption = (
+        f"The first {_SHOWN_RANGES} of {len(ranges)} ranges; the raw numbers have all."
+        if len(ranges) > _SHOWN_RANGES
+        else "Sequence numbers within producer and partition."
+    )
     return tag(
         "details",
-        tag("summary", f"{len(ranges)} lost range{'s' if len(ranges) != 1 else ''}"),
+        tag("summary", figures.plural(len(ranges), "lost range")),
         grid(caption, heads, body, text_columns=(0, 2)),
         class_="more",
         id="lost-ranges",

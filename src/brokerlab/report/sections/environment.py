@@ -15,7 +15,12 @@ _APART = frozenset({"schema_version", "run", "cells", "host", "clock"})
 def environment_section(source: Source) -> Html:
     environment = source.environment
     if not environment:
-        return tag("section", tag("h2", "Environment and settings"), tag("p", "environment.json is not there.", class_="absent"), id="environment")
+        return tag(
+            "section",
+            tag("h2", "Environment and settings"),
+            tag("p", "environment.json is not there.", class_="absent"),
+            id="environment",
+        )
     facts = {k: v for k, v in environment.items() if k not in _APART}
     host = environment.get("host", {})
     return tag(
@@ -57,25 +62,42 @@ def _cell(source: Source, cell: str) -> Html:
     plan = source.cell_plan(cell)
     durability = known.get("durability", {}) if isinstance(known.get("durability", {}), dict) else {}
     because = durability.get("because", {})
-    facts: dict[str, Any] = {k: known.get(k) for k in ("broker", "version", "nodes", "driver_path", "endpoint") if k in known}
+    facts: dict[str, Any] = {
+        k: known.get(k) for k in ("broker", "version", "nodes", "driver_path", "endpoint") if k in known
+    }
     if plan is not None:
         facts |= {
-            "destinations": f"{plan.destinations} × {plan.partitions} partitions",
-            "producers": f"{plan.producers.count} in {plan.producers.agents} processes",
-            "consumers": f"{plan.consumers.groups} groups × {plan.consumers.per_group}, {plan.consumers.start.replace('_', ' ')}",
-            "client settings": plan.client_settings or None,
-            "broker settings asked": plan.broker_settings or None,
+            "destinations": f"{plan.destinations} × {figures.plural(plan.partitions, 'partition')}",
+            "producers": f"{plan.producers.count} in {figures.plural(plan.producers.agents, 'agent')}",
+            "consumers": f"{figures.plural(plan.consumers.groups, 'group')} × {plan.consumers.per_group}, {plan.consumers.start.replace('_', ' ')}",
         }
+        asked = {"client settings": plan.client_settings, "broker settings asked": plan.broker_settings}
+        facts |= {k: v for k, v in asked.items() if v}
     reasons = [tag("li", tag("code", f"{k} = {v}")) for k, v in because.items()]
     settings = known.get("effective_settings", {})
     count = sum(len(v) for v in settings.values() if isinstance(v, dict))
     return tag(
         "details",
-        tag("summary", tag("b", source.label(cell)), tag("span", f"{known.get('driver_path', 'driver path not recorded')}", class_="where")),
+        tag(
+            "summary",
+            tag("b", source.label(cell)),
+            tag("span", f"{known.get('driver_path', 'driver path not recorded')}", class_="where"),
+        ),
         _facts(facts),
-        tag("p", tag("b", level_words(source.durability(cell))), " because the broker reports:" if reasons else " (no reason recorded)"),
+        tag(
+            "p",
+            tag("b", level_words(source.durability(cell))),
+            " because the broker reports:" if reasons else " (no reason recorded)",
+        ),
         tag("ul", reasons, class_="because") if reasons else None,
-        tag("details", tag("summary", f"{count} effective settings read back"), [_settings(s, v) for s, v in settings.items()], class_="more") if count else tag("p", "No effective settings were read back.", class_="absent"),
+        tag(
+            "details",
+            tag("summary", f"{figures.plural(count, 'effective setting')} read back"),
+            [_settings(s, v) for s, v in settings.items()],
+            class_="more",
+        )
+        if count
+        else tag("p", "No effective settings were read back.", class_="absent"),
         class_="more",
     )
 

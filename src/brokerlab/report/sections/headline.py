@@ -51,7 +51,11 @@ def _row(source: Source, cell: str) -> list[Child | Cell]:
     repeats = f"{judged.repeats_finished} of {judged.repeats_planned} repeats" if judged and unfinished else None
     declared = judged.durability_declared if judged else None
     computed = source.durability(cell)
-    durability = f"{computed} as declared" if declared == computed else f"{computed or 'not computed'}, declared {declared or 'nothing'}"
+    durability = (
+        f"{computed} as declared"
+        if declared == computed
+        else f"{computed or 'not computed'}, declared {declared or 'nothing'}"
+    )
     cells: list[Child | Cell] = [
         Cell(source.label(cell), durability),
         Cell(status(judged.verdict) if judged else "not judged", repeats),
@@ -72,7 +76,11 @@ def _quantile(source: Source, cell: str, measure: str, quantile: str) -> Cell:
     samples = fewest_samples(source, cell, measure)
     needed = FEWEST_SAMPLES[quantile]
     weak = samples is not None and samples < needed
-    title = f"samples per repeat: {figures.count(samples)}; needed: {figures.count(needed)}" if samples is not None else None
+    title = (
+        f"samples per repeat: {figures.count(samples)}; needed: {figures.count(needed)}"
+        if samples is not None
+        else None
+    )
     sub = "too few samples" if weak else _interval(metric, row)
     return Cell(figures.duration(row["median"]), sub, weak=weak, title=title)
 
@@ -96,7 +104,7 @@ def _interval(metric: str, row: Row) -> str:
     if row["n"] < 2:
         return "one repeat"
     first, last = figures.quantity(metric, row["low"]), figures.quantity(metric, row["high"])
-    unit = last[len(last.rstrip("abcdefghijklmnopqrstuvwxyzµBKMGiT/ ")) :]
+    unit = last.lstrip("0123456789.,")
     return f"{first.removesuffix(unit) if unit else first} – {last}"
 
 
@@ -115,4 +123,9 @@ def _steadiness(source: Source) -> Html | None:
         )
         for r in unsteady
     ]
-    return tag("details", tag("summary", f"{len(items)} series were not flat: one number hides a change"), tag("ul", items), class_="more")
+    return tag(
+        "details",
+        tag("summary", f"{len(items)} series were not flat: one number hides a change"),
+        tag("ul", items),
+        class_="more",
+    )

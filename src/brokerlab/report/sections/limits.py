@@ -26,7 +26,11 @@ def limits_section(source: Source) -> Html:
     return tag(
         "section",
         tag("h2", "What limited it"),
-        tag("p", "Means over the measure phase, the worst repeat. A resource counts as a limit from 90 % of it.", class_="caption"),
+        tag(
+            "p",
+            "Means over the measure phase, the worst repeat. A resource counts as a limit from 90 % of it.",
+            class_="caption",
+        ),
         tag("ul", items, class_="limits") if items else None,
         charts if curves else tag("p", "No curves: there are no readings.", class_="absent"),
         id="limits",
@@ -41,4 +45,11 @@ def _use(use: Use) -> Html:
     )
     share = figures.percent(use.share) if use.share is not None else ""
     mark = tag("b", "at its limit", class_="mark") if use.at_limit else None
-    return tag("li", tag("span", use.resource, class_="name"), meter, tag("span", share, class_="share"), tag("span", use.used, " ", mark, class_="used"), class_="bad" if use.at_limit else None)
+    return tag(
+        "li",
+        tag("span", use.resource, class_="name"),
+        meter,
+        tag("span", share, class_="share"),
+        tag("span", use.used, " ", mark, class_="used"),
+        class_="bad" if use.at_limit else None,
+    )

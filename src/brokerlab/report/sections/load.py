@@ -32,7 +32,16 @@ def target_rate(plan: CellPlan) -> float | None:
 def load_section(source: Source) -> Html:
     cells = source.cells()
     rows = [_row(source, c) for c in cells]
-    heads = ("Cell", "Target", "Sent", "Received", "Send delay p50", "Send delay p99", "Busiest agent", "Behind at most")
+    heads = (
+        "Cell",
+        "Target",
+        "Sent",
+        "Received",
+        "Send delay p50",
+        "Send delay p99",
+        "Busiest agent",
+        "Behind at most",
+    )
     caption = (
         "Measure phase; medians over repeats. Send delay is our own lateness: handing a message to the client minus "
         "the time it was due (all repeats merged)."
@@ -56,9 +65,12 @@ def _row(source: Source, cell: str) -> list[Child | Cell]:
         Cell(source.label(cell), cell if source.label(cell) != cell else None),
         _asked(plan, target),
         _sent(sent, target),
-        _spread("received_per_s", received),
+        _received(plan, received),
         Cell(figures.duration(delay["p50_ns"]) if delay else figures.ABSENT),
-        Cell(figures.duration(delay["p99_ns"]) if delay else figures.ABSENT, f"n = {figures.count(delay['count'])}" if delay else None),
+        Cell(
+            figures.duration(delay["p99_ns"]) if delay else figures.ABSENT,
+            f"n = {figures.count(delay['count'])}" if delay else None,
+        ),
         _busiest(source, cell),
         _behind(source, cell),
     ]
@@ -70,7 +82,7 @@ def _asked(plan: CellPlan | None, target: float | None) -> Cell:
     schedule = plan.producers.schedule
     if target is None:
         return Cell("as fast as it goes", f"window {figures.count(schedule.window)} × {plan.producers.count}")
-    producers = f"{plan.producers.count} producer{'s' if plan.producers.count != 1 else ''}"
+    producers = figures.plural(plan.producers.count, "producer")
     return Cell(figures.rate(target), f"{schedule.arrival}, {producers}")
 
 
@@ -84,6 +96,14 @@ def _sent(row: Row | None, target: float | None) -> Cell:
     short = share < DELIVERED_AT_LEAST
     sub = tag("span", bar, f"{figures.percent(share)} of target")
     return Cell(figures.rate(row["median"]), sub, kind="bad" if short else "")
+
+
+def _received(plan: CellPlan | None, row: Row | None) -> Cell:
+    if row is None and plan is not None and plan.consumers.start == "after_backlog":
+        return Cell(figures.ABSENT, "consumers start after the backlog")
+    if row is None or plan is None or plan.consumers.groups < 2:
+        return _spread("received_per_s", row)
+    return Cell(figures.rate(row["median"]), f"{plan.consumers.groups} groups together")
 
 
 def _spread(metric: str, row: Row | None) -> Cell:
@@ -103,7 +123,11 @@ def _busiest(source: Source, cell: str) -> Cell:
         return Cell(figures.ABSENT)
     worst = max(agents, key=lambda a: a["cpu_cores_mean"])
     busy = worst["cpu_cores_mean"] > BUSY_CORE
-    return Cell(figures.cores(worst["cpu_cores_mean"]), f"{worst['agent']}, repeat {worst['repeat']}", kind="bad" if busy else "")
+    return Cell(
+        figures.cores(worst["cpu_cores_mean"]),
+        f"{worst['agent']}, repeat {worst['repeat']}",
+        kind="bad" if busy else "",
+    )
 
 
 def _behind(source: Source, cell: str) -> Cell:

@@ -54,13 +54,25 @@ def method_section(source: Source) -> Html:
 
 def raw_section(source: Source) -> Html:
     shown = len(embedded_cells(source))
-    first = f" This page holds the rows of the first {shown} of {len(source.cells())} cells; the run directory has all." if shown < len(source.cells()) else ""
+    first = (
+        f" This page holds the rows of the first {shown} of {len(source.cells())} cells; the run directory has all."
+        if shown < len(source.cells())
+        else ""
+    )
     tables = [
         tag(
             "details",
-            tag("summary", tag("b", name.replace("_", " ")), tag("span", f"{figures.count(len(table))} rows", class_="where")),
+            tag(
+                "summary",
+                tag("b", name.replace("_", " ")),
+                tag("span", f"{figures.count(len(table))} rows", class_="where"),
+            ),
             tag("p", RESULT_TABLES[name].meaning, class_="caption"),
-            tag("p", tag("a", "Download CSV", href="#raw", download=f"{source.run}-{name}.csv", data_csv=name), class_="download"),
+            tag(
+                "p",
+                tag("a", "Download CSV", href="#raw", download=f"{source.run}-{name}.csv", data_csv=name),
+                class_="download",
+            ),
             tag("div", class_="scroll", data_raw=name, tabindex="0", role="region", aria_label=f"rows of {name}"),
             class_="more",
         )

@@ -41,6 +41,7 @@ def verdict_section(source: Source) -> Html:
         tag("h1", status(WORDS[answer], answer), class_="verdict-word"),
         tag("p", headline, class_="headline"),
         tag("p", _MEANINGS[answer], class_="meaning") if verdict and headline != _MEANINGS[answer] else None,
+        _delivery(source),
         _missing(source),
         _reasons(source, "invalid", "Why it is invalid"),
         _reasons(source, "cannot tell", "What cannot be told"),
@@ -50,6 +51,36 @@ def verdict_section(source: Source) -> Html:
         id="verdict",
         class_=f"verdict {answer.replace(' ', '-')}",
     )
+
+
+def _delivery(source: Source) -> Html | None:
+    """One line: were messages lost, corrupted or made up? Counts as the verdict has them."""
+    verdict = source.verdict
+    if verdict is None or not verdict.delivery:
+        return None
+    undrained = any(not d for d in source.table("delivery").columns["drained"])
+    word, kind = ("Delivery violated", "invalid") if verdict.delivery_violated else ("Delivery kept", "valid")
+    if undrained and not verdict.delivery_violated:
+        word, kind = "Delivery: cannot tell, a drain was incomplete", "cannot tell"
+    order = (
+        "sent",
+        "acknowledged",
+        "received",
+        "lost",
+        "duplicated",
+        "reordered",
+        "corrupted",
+        "unexpected",
+        "rejected",
+        "unknown",
+    )
+    always = ("sent", "lost", "corrupted", "unexpected")
+    counts = [
+        f"{figures.count(verdict.delivery[c])} {c}"
+        for c in order
+        if c in verdict.delivery and (c in always or verdict.delivery[c])
+    ]
+    return tag("p", status(word, kind), " ", tag("span", " · ".join(counts), class_="where"), class_="delivered")
 
 
 def _missing(source: Source) -> Html | None:
@@ -66,7 +97,9 @@ def _missing(source: Source) -> Html | None:
         sentences += [f"Set aside as unreadable: {q}" for q in source.verdict.quarantined]
     if not sentences:
         return None
-    return tag("div", tag("h2", "What is missing"), _listed([tag("li", s) for s in sentences]), class_="reasons missing")
+    return tag(
+        "div", tag("h2", "What is missing"), _listed([tag("li", s) for s in sentences]), class_="reasons missing"
+    )
 
 
 def _reasons(source: Source, weight: str, title: str) -> Html | None:
@@ -75,7 +108,7 @@ def _reasons(source: Source, weight: str, title: str) -> Html | None:
         return None
     items = [_reason(source, r) for r in reasons]
     if weight == "note":
-        few = f"{len(items)} note{'s' if len(items) != 1 else ''}, without effect on the verdict"
+        few = f"{figures.plural(len(items), 'note')}, without effect on the verdict"
         return tag("details", tag("summary", few), tag("ul", items), class_="reasons notes")
     return tag("div", tag("h2", title), _listed(items), class_=f"reasons {weight.replace(' ', '-')}")
 
@@ -115,7 +148,10 @@ def _objectives(objectives: tuple[ObjectiveResult, ...], source: Source) -> Html
     ]
     met = sum(o.met == "met" for o in objectives)
     return tag(
-        "div", tag("h2", f"Objectives: {met} of {len(objectives)} met"), tag("ul", items, class_="objectives"), class_="reasons"
+        "div",
+        tag("h2", f"Objectives: {met} of {len(objectives)} met"),
+        tag("ul", items, class_="objectives"),
+        class_="reasons",
     )
 
 
@@ -138,9 +174,11 @@ def _identity(source: Source) -> Html:
     if started is not None:
         parts.append(datetime.fromtimestamp(started, UTC).strftime("%d %B %Y, %H:%M UTC"))
     if plan is not None:
-        parts.append(f"{len(plan.cells)} cell{'s' if len(plan.cells) != 1 else ''} × {plan.repeats} repeat{'s' if plan.repeats != 1 else ''}")
+        parts.append(f"{figures.plural(len(plan.cells), 'cell')} × {figures.plural(plan.repeats, 'repeat')}")
         if plan.tag:
             parts.append(f"tag {plan.tag}")
     facts = [tag("span", p, class_="fact") for p in parts]
-    question = tag("p", tag("strong", "Question. "), plan.question, class_="question") if plan and plan.question else None
+    question = (
+        tag("p", tag("strong", "Question. "), plan.question, class_="question") if plan and plan.question else None
+    )
     return tag("div", question, tag("p", facts, class_="identity"))

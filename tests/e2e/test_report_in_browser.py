@@ -1,0 +1,265 @@
+"""The report in a real headless Chromium, opened from disk as a reader would."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from brokerlab.report.page import write_report
+from brokerlab.results.reader import read_table
+from brokerlab.results.tables import RESULT_TABLES
+from synthetic_tables import Story, write_results
+
+pytestmark = pytest.mark.browser
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+STORY = Story(repeats=2, measure_s=12, warm_up_s=3, rate_per_s=400, groups=1, lost=2)
+EVIL = "<script>window.broken=1</script><img src=x onerror='window.broken=2'>"
+
+# Pixels of the canvas that differ from its commonest colour: a drawn chart has thousands, a blank one none.
+DRAWN = """canvas => {
+  const d = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+  const counts = new Map();
+  for (const p of d) counts.set(p, (counts.get(p) ?? 0) + 1);
+  return d.length - Math.max(...counts.values());
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = next((p for p in map(shutil.which, NAMES) if p), None)
+    if found is None:
+        pytest.skip(
+            "browser tests not run: no Chromium on PATH; install it with: apt-get install -y chromium (as root)"
+        )
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(write_results(tmp_path_factory.mktemp("runs") / "20270115T0800-demo-ab12", STORY))
+
+
+class Visit:
+    """A page that was opened, with all it said and asked for."""
+
+    def __init__(self, context: BrowserContext, path: Path) -> None:
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page: Page = context.new_page()
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready]")
+
+
+Open = Callable[..., Visit]
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Open]:
+    contexts: list[BrowserContext] = []
+
+    def opened(path: Path, width: int = 1280, scheme: Any = "light") -> Visit:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True
+        )
+        contexts.append(context)
+        return Visit(context, path)
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def drawn(page: Page, part: str) -> list[int]:
+    return [c.evaluate(DRAWN) for c in page.query_selector_all(f"#{part} canvas")]
+
+
+def background(page: Page) -> list[int]:
+    colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return [int(v) for v in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_charts_are_drawn_without_complaint_or_network(visit: Open, report: Path, scheme: str) -> None:
+    seen = visit(report, scheme=scheme)
+    for part, charts in (("throughput", 2), ("spectrum", 1), ("heat", 2), ("limits", 4)):
+        pixels = drawn(seen.page, part)
+        assert len(pixels) == charts, part
+        assert min(pixels) > 1000, (part, pixels)
+    assert seen.complaints == []
+    assert seen.requests == [report.as_uri()]
+
+
+def test_no_chart_is_wider_than_its_frame(visit: Open, report: Path) -> None:
+    for width in (1280, 400):
+        page = visit(report, width=width).page
+        wide = page.evaluate(
+            "[...document.querySelectorAll('.charts canvas')].filter(c => c.getBoundingClientRect().right > c.closest('figure').getBoundingClientRect().right + 1).length"
+        )
+        assert wide == 0
+
+
+def test_the_verdict_is_first_in_reading_order_and_on_the_first_screen(visit: Open, report: Path) -> None:
+    page = visit(report).page
+    assert page.locator("body").inner_text().strip().startswith("✓ Valid")
+    assert page.locator("h1, h2, h3").first.inner_text() == "✓ Valid"
+    bottom = page.locator("#answer .panel").first.bounding_box()
+    assert bottom is not None
+    assert bottom["y"] < 900, "the answer begins below the first screen"
+
+
+@pytest.mark.parametrize("width", [400, 768, 1280])
+def test_nothing_scrolls_sideways(visit: Open, report: Path, width: int) -> None:
+    page = visit(report, width=width).page
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_a_narrow_screen_every_figure_keeps_its_label(visit: Open, report: Path) -> None:
+    page = visit(report, width=400).page
+    label = page.evaluate("getComputedStyle(document.querySelector('#headline td:last-child'), '::before').content")
+    assert label == '"End-to-end p99.9"'
+    small = page.evaluate(
+        "[...document.querySelectorAll('main *')].filter(e => e.childElementCount === 0 && e.textContent.trim() && parseFloat(getComputedStyle(e).fontSize) < 10.5).length"
+    )
+    assert small == 0
+
+
+def test_dark_is_dark_and_the_button_overrules_the_system(visit: Open, report: Path) -> None:
+    light, dark = visit(report).page, visit(report, scheme="dark").page
+    assert min(background(light)) > 200
+    assert max(background(dark)) < 60
+    light.click("#theme")
+    assert background(light) == background(dark)
+    assert min(drawn(light, "throughput")) > 1000
+    light.click("#theme")
+    assert min(background(light)) > 200
+
+
+def test_choosing_another_repeat_latency_or_cell_draws_another_chart(visit: Open, report: Path) -> None:
+    seen = visit(report)
+    page = seen.page
+    figure = page.locator("#heat figure").first
+    before = figure.locator("canvas").evaluate("c => c.toDataURL()")
+    page.locator("#heat").get_by_label("send delay").check(force=True)
+    assert "send delay" in figure.inner_text()
+    assert figure.locator("canvas").evaluate("c => c.toDataURL()") != before
+    page.locator("#throughput fieldset.segments").get_by_label("2").check(force=True)
+    assert page.locator("#throughput figcaption").first.inner_text() == "kafka repeat 2"
+    page.locator("#throughput").get_by_role("checkbox", name="kafka").uncheck(force=True)
+    assert page.locator("#throughput figcaption").all_inner_texts() == ["nats repeat 2"]
+    page.locator("#limits fieldset.segments").first.get_by_label("nats").check(force=True)
+    assert "nats" in page.locator("#limits figcaption").first.inner_text()
+    assert seen.complaints == []
+
+
+def test_pointing_at_a_chart_shows_its_numbers(visit: Open, report: Path) -> None:
+    page = visit(report).page
+    page.locator("#throughput .u-over").first.hover()
+    assert "400/s" in page.locator("#throughput .u-legend").first.inner_text()
+    page.locator("#spectrum .u-over").hover()
+    assert "ms" in page.locator("#spectrum .u-legend").inner_text()
+    page.locator("#heat canvas").first.hover()
+    assert "p99" in page.locator("#heat .tip").first.inner_text()
+    assert "second" in page.locator("#heat .tip").first.inner_text()
+
+
+def test_a_percentile_under_the_pointer_is_the_one_of_the_table(visit: Open, report: Path) -> None:
+    """The page computes the spectrum from buckets itself: it must agree with the pipeline's quantiles."""
+    page = visit(report).page
+    shown = page.evaluate(
+        """() => {
+          const R = Report, found = [];
+          R.each("latency_per_phase", {repeat: 0, measure: "end_to_end_latency"}, (i, c) => found.push([c.cell[i], c.p99_ns[i], c.count[i]]));
+          return found.map(([cell, p99, n]) => {
+            const {list} = Lines.steps(cell, 0, "end_to_end_latency"), rank = Math.ceil(0.99 * n - 1e-9);
+            return [list.filter(s => s.before < rank).pop().value, p99];
+          });
+        }"""
+    )
+    assert len(shown) == STORY.cells
+    for computed, stored in shown:
+        assert computed == stored
+
+
+def test_nonsense_names_stay_text(visit: Open, tmp_path: Path) -> None:
+    story = Story(repeats=2, measure_s=5, warm_up_s=1, rate_per_s=100, labels=(EVIL, "nats"))
+    seen = visit(write_report(write_results(tmp_path / "run", story)))
+    seen.page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    seen.page.locator("#throughput .u-over").first.hover()
+    assert seen.page.evaluate("window.broken") is None
+    assert seen.page.locator("img").count() == 0
+    assert EVIL in seen.page.locator("#throughput figcaption").first.inner_text()
+    assert seen.complaints == []
+
+
+def test_the_csv_has_every_row(visit: Open, report: Path) -> None:
+    page = visit(report).page
+    page.locator("#raw summary", has_text="rate per second").click()
+    assert page.locator('[data-raw="rate_per_second"] tbody tr').count() > 10
+    with page.expect_download() as expected:
+        page.click('[data-csv="rate_per_second"]')
+    rows = list(csv.DictReader(io.StringIO(Path(expected.value.path()).read_text())))
+    from brokerlab.results.directory import RunDirectory
+
+    table = read_table(RunDirectory(report.parent), RESULT_TABLES["rate_per_second"]).to_pylist()
+    assert expected.value.suggested_filename == f"{report.parent.name}-rate_per_second.csv"
+    assert sorted(map(str, rows)) == sorted(str({k: str(v) for k, v in r.items()}) for r in table)
+
+
+def test_a_report_without_tables_complains_about_nothing(visit: Open, tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", STORY)
+    shutil.rmtree(run.tables)
+    run.verdict_file.unlink()
+    seen = visit(write_report(run))
+    assert seen.page.locator("h1").inner_text() == "? Not analysed"
+    assert seen.page.locator("canvas").count() == 0
+    assert seen.complaints == []
+
+
+def test_text_has_enough_contrast(visit: Open, report: Path) -> None:
+    """4.5:1 for every colour of text on its surface, in both themes."""
+    measure = """() => {
+      const parse = c => c.match(/[0-9.]+/g).map(Number), channel = v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+      const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+      const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0.99) return c; } return [255, 255, 255]; };
+      const poor = [];
+      for (const e of document.querySelectorAll("main *")) {
+        if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.getClientRects().length) continue;
+        const a = light(parse(getComputedStyle(e).color)), b = light(behind(e));
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) poor.push(`${e.className} ${e.textContent.slice(0, 30)} ${ratio.toFixed(2)}`);
+      }
+      return poor;
+    }"""
+    for scheme in ("light", "dark"):
+        assert visit(report, scheme=scheme).page.evaluate(measure) == []
+
+
+def test_it_prints_in_light_colours_with_charts(visit: Open, report: Path) -> None:
+    page = visit(report, scheme="dark").page
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert min(background(page)) == 255
+    assert page.locator("nav").is_hidden()
+    assert min(drawn(page, "throughput")) > 1000
+    page.emulate_media(media="screen")
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert max(background(page)) < 60

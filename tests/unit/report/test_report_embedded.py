@@ -1,0 +1,45 @@
+"""Tables as the page carries them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from brokerlab.report.embedded import CELLS_WITH_DATA, page_data
+from brokerlab.report.source import read_source
+from brokerlab.results.reader import read_table
+from brokerlab.results.tables import RESULT_TABLES
+from synthetic_tables import Story, write_results
+
+SHORT = Story(repeats=2, measure_s=4, warm_up_s=1, rate_per_s=300, lost=2)
+
+
+def decoded(column: dict[str, Any]) -> list[Any]:
+    if "values" in column:
+        return list(column["values"])
+    runs = column["runs"]
+    return [v for v, n in zip(runs[::2], runs[1::2], strict=True) for _ in range(n)]
+
+
+def test_every_row_of_every_table_is_in_the_page(tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", SHORT)
+    data = json.loads(json.dumps(page_data(read_source(run))))
+    assert set(data["tables"]) == set(RESULT_TABLES)
+    for name, table in RESULT_TABLES.items():
+        stored = data["tables"][name]
+        columns = [decoded(c) for c in stored["columns"]]
+        rows = sorted(map(repr, zip(*columns, strict=True)))
+        wanted = sorted(repr(tuple(r.values())) for r in read_table(run, table).to_pylist())
+        assert rows == wanted, name
+        assert stored["rows"] == len(wanted)
+    assert data["tables"]["latency_heat"]["rows"] > 100
+
+
+def test_beyond_the_limit_the_first_cells_are_kept_and_named(tmp_path: Path) -> None:
+    story = Story(cells=CELLS_WITH_DATA + 2, repeats=1, measure_s=2, warm_up_s=1, rate_per_s=20)
+    data = page_data(read_source(write_results(tmp_path / "run", story)))
+    kept = {c["cell"] for c in data["cells"]}
+    assert len(kept) == CELLS_WITH_DATA
+    (cells,) = (c for c in data["tables"]["rate_per_second"]["columns"] if c["name"] == "cell")
+    assert set(decoded(cells)) == kept

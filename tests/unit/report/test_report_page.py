@@ -1,0 +1,208 @@
+"""The page as text: what it says, in which order, and what it does when parts are missing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from brokerlab.model.plan import CellPlan, SchedulePlan
+from brokerlab.report import page
+from brokerlab.report.markup import script_json
+from brokerlab.report.page import render, write_report
+from brokerlab.report.sections.load import target_rate
+from brokerlab.report.source import read_source
+from brokerlab.results.directory import RunDirectory
+from brokerlab.results.tables import RESULT_TABLES
+from brokerlab.results.verdict import Reason
+from synthetic_tables import Story, story_plan, write_results
+
+SHORT = Story(repeats=2, measure_s=4, warm_up_s=1, rate_per_s=300)
+
+
+def words(html: str) -> str:
+    """The text a reader sees, without styles, scripts and tags."""
+    bare = re.sub(r"<(script|style|title)\b.*?</\1>", "", html, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", bare))).strip()
+
+
+def report(tmp_path: Path, story: Story = SHORT) -> str:
+    return write_report(write_results(tmp_path / "run", story)).read_text()
+
+
+def test_the_verdict_is_the_first_thing_read_and_parts_follow_in_order(tmp_path: Path) -> None:
+    html = report(tmp_path)
+    assert words(html).startswith("✓ Valid kafka and nats both held")
+    parts = re.findall(r'<(?:header|section) id="([a-z]+)"', html)
+    assert parts == [
+        "verdict", "answer", "load", "headline", "throughput", "spectrum", "heat", "delivery", "limits", "environment",
+        "method", "raw",
+    ]  # fmt: skip
+
+
+def test_reasons_stand_with_their_numbers_grouped_by_weight(tmp_path: Path) -> None:
+    reasons = (
+        Reason(code="send_delay", weight="note", cell="c01", repeat=1, text="a mere note"),
+        Reason(code="noisy_neighbour", weight="cannot tell", cell="c02", repeat=1, text="0.41 foreign cores"),
+        Reason(code="load_not_delivered", weight="invalid", cell="c01", repeat=2, text="sent 61.2 % of what was due"),
+    )
+    text = words(report(tmp_path, Story(repeats=2, measure_s=4, verdict="invalid", reasons=reasons)))
+    assert text.startswith("✕ Invalid")
+    order = [
+        "Why it is invalid",
+        "kafka · repeat 2 sent 61.2 %",
+        "What cannot be told",
+        "0.41 foreign cores",
+        "1 note",
+        "a mere note",
+    ]
+    places = [text.index(o) for o in order]
+    assert places == sorted(places)
+    assert "the verdict above does not vouch for these figures" in text
+
+
+def test_a_name_full_of_markup_stays_text(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    html = report(tmp_path, Story(repeats=2, measure_s=4, labels=(evil, "nats")))
+    assert evil not in html
+    assert "<script>alert" not in html
+    assert "<img" not in html
+    assert evil in words(html)
+
+
+def test_the_page_without_its_data_is_at_most_400_kilobytes_and_may_fetch_nothing(tmp_path: Path) -> None:
+    html = report(tmp_path)
+    bare = re.sub(r'<script type="application/json".*?</script>', "", html, flags=re.DOTALL)
+    assert len(bare) < len(html)
+    assert len(bare.encode()) <= 400_000
+    assert "default-src &#x27;none&#x27;" in html
+    assert not re.search(r'(?:src|href)="(?!#)', bare)
+
+
+def test_unlike_durability_levels_stand_in_groups_with_a_warning(tmp_path: Path) -> None:
+    text = words(report(tmp_path, Story(repeats=2, measure_s=4, levels=("L4", "L1"))))
+    assert "These cells promise different things" in text
+    headline = text[text.index("Headline figures") :]
+    assert (
+        headline.index("L1: replicated and fsynced")
+        < headline.index("nats")
+        < headline.index("L4: neither")
+        < headline.index("kafka")
+    )
+
+
+def test_like_durability_levels_need_no_warning(tmp_path: Path) -> None:
+    assert "promise different" not in words(report(tmp_path))
+
+
+def test_quantiles_of_too_few_samples_are_greyed_and_say_so(tmp_path: Path) -> None:
+    few = report(tmp_path, Story(repeats=2, measure_s=4, rate_per_s=100))  # 400 samples: enough for p99, not for p99.9
+    cells = re.findall(r'<td role="cell" class="num( weak)?" data-label="(Publish|End-to-end) (p[\d.]+)"', few)
+    assert {(q, bool(weak)) for weak, _, q in cells} == {("p50", False), ("p99", False), ("p99.9", True)}
+    assert "too few samples" in words(few)
+
+
+def test_lost_messages_are_counted_and_named(tmp_path: Path) -> None:
+    text = words(report(tmp_path, Story(repeats=2, measure_s=4, lost=5)))
+    assert "✕ Delivery violated" in text
+    assert "✕ violated 20 lost." in text  # 5 in each of 2 cells x 2 repeats
+    assert "4 lost ranges" in text
+
+
+def test_an_incomplete_drain_is_no_proof_of_delivery(tmp_path: Path) -> None:
+    text = words(report(tmp_path, Story(repeats=2, measure_s=4, drained=False, verdict="cannot tell")))
+    assert "Delivery: cannot tell, a drain was incomplete" in text
+    assert "4 of 4 drains were incomplete" in text
+    assert "Delivery kept" not in text
+
+
+@pytest.mark.parametrize("gone", sorted(RESULT_TABLES))
+def test_each_missing_table_is_named_and_the_report_is_made_all_the_same(tmp_path: Path, gone: str) -> None:
+    run = write_results(tmp_path / "run", SHORT)
+    shutil.rmtree(run.tables / gone)
+    text = words(write_report(run).read_text())
+    assert f"Tables not there: {gone}." in text
+
+
+def test_a_run_that_was_never_analysed_says_so_first(tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", SHORT)
+    shutil.rmtree(run.tables)
+    run.verdict_file.unlink()
+    run.write("state.json", {"executions": {"c01-r1": {"state": "interrupted", "reason": "Ctrl-C"}}})
+    text = words(write_report(run).read_text())
+    assert text.startswith("? Not analysed There is no verdict yet")
+    assert "brokerlab analyze run" in text
+    assert "c01-r1 is interrupted: Ctrl-C" in text
+    assert "No chart: the table rate_per_second is missing or empty." in text
+
+
+def test_a_directory_with_nothing_readable_still_gives_a_page(tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    directory.mkdir()
+    for name in ("plan.json", "environment.json", "state.json", "verdict.json"):
+        (directory / name).write_text("{ broken")
+    (directory / "tables" / "delivery").mkdir(parents=True)
+    (directory / "tables" / "delivery" / "part-0.parquet").write_bytes(b"not parquet")
+    text = words(write_report(RunDirectory(directory)).read_text())
+    for part in ("plan.json", "environment.json", "state.json", "verdict.json", "table delivery"):
+        assert f"{part} cannot be read" in text
+
+
+def test_a_failed_write_leaves_the_earlier_report_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_results(tmp_path / "run", SHORT)
+    run.report_file.write_text("earlier")
+
+    def full(_fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(page.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_report(run)
+    assert run.report_file.read_text() == "earlier"
+    assert [p.name for p in run.path.iterdir() if "report" in p.name] == ["report.html"]
+
+
+def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", SHORT)
+    assert render(read_source(run)) == render(read_source(run))
+
+
+def test_many_cells_are_announced(tmp_path: Path) -> None:
+    text = words(report(tmp_path, Story(cells=26, repeats=1, measure_s=2, warm_up_s=1, rate_per_s=20)))
+    assert "The first 8 of 26 cells are drawn" in text
+    assert "Charts are offered for the first 24 of 26 cells." in text
+    assert "holds the rows of the first 24 of 26 cells" in text
+
+
+def test_a_report_of_not_a_number_has_no_invalid_json() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        script_json("data", float("nan"))
+
+
+def _cell(schedule: SchedulePlan) -> CellPlan:
+    cell = story_plan("run", Story(warm_up_s=10, measure_s=30)).cells[0]
+    return cell.model_copy(update={"producers": cell.producers.model_copy(update={"schedule": schedule, "count": 2})})
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rate"),
+    [
+        (SchedulePlan(arrival="uniform", rate_per_s=100), 200.0),
+        (SchedulePlan(arrival="poisson", rate_per_s=100), 200.0),
+        (SchedulePlan(arrival="burst", rate_per_s=100, burst_rate_per_s=500, burst_s=1, burst_every_s=4), 400.0),
+        (
+            SchedulePlan(arrival="ramp", rate_per_s=0, ramp_to_rate_per_s=400),
+            500.0,
+        ),  # 400/s in 40 s; middle of measure: 25 s
+        (SchedulePlan(arrival="closed", window=100), None),
+    ],
+)
+def test_the_target_is_what_all_producers_were_asked_for_in_the_measure_phase(
+    schedule: SchedulePlan, rate: float | None
+) -> None:
+    assert target_rate(_cell(schedule)) == rate
