@@ -69,7 +69,7 @@ def check_java() -> list[Finding]:
     found = find_java()
     if found is None:
         return [Finding("java", "missing", "no Java 17 or newer, needed by Spark and Kafka", "brokerlab install kafka")]
-    return [Finding("java", "fine", str(found))]
+    return [Finding("java", "fine", f"{found.version} at {found.path} ({found.source})")]
 
 
 def check_native() -> list[Finding]:

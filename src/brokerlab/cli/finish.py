@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from brokerlab.cli.prepare import java_for_spark
 from brokerlab.cli.progress import listening
 from brokerlab.cli.text import print_json
 from brokerlab.cli.verdict_text import answer_lines, read_summary
@@ -22,8 +23,9 @@ def analyse_and_report(run: RunDirectory, quiet: bool) -> Verdict:
     from brokerlab.report.page import write_report
 
     with listening(quiet) as say:
+        java_home = java_home_for_spark(java_for_spark(say))
         say.stage("analysing with Spark")
-        verdict = analyze(run.path, java_home=java_home_for_spark())
+        verdict = analyze(run.path, java_home=java_home)
         say.stage("writing the report")
         write_report(run)
     return verdict

@@ -10,6 +10,7 @@ import click
 from brokerlab.cli import options
 from brokerlab.cli.finish import analyse_and_report, print_answer
 from brokerlab.cli.planning import plan_from, planning_options
+from brokerlab.cli.prepare import prepare
 from brokerlab.cli.progress import listening
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def run_to_answer(plan: RunPlan, root: Path, *, fresh: bool, as_json: bool, quie
     from brokerlab.runner import run
 
     with listening(quiet) as say:
-        finished = run(plan, root, say=say, fresh=fresh)
+        java = prepare(plan, say)
+        finished = run(plan, root, say=say, fresh=fresh, java=java.version)
     verdict = analyse_and_report(finished, quiet)
     print_answer(finished, verdict, as_json)
     return int(verdict.exit_code())
