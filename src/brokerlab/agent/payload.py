@@ -99,6 +99,10 @@ class PayloadPool:
         self._position += k
         return first, k
 
+    def give_back(self, count: int) -> None:
+        """The last `count` slots of the last `take` were not sent: the next one begins with them."""
+        self._position -= count
+
     def refill(self) -> None:
         """Replace the slots by the file's next lines, from its beginning again after its end."""
         if self._lines is None:

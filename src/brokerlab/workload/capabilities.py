@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.model.plan import CellPlan
-from brokerlab.workload.tree import SETTINGS, Path, Tree
+from brokerlab.workload.edge import Workload
+from brokerlab.workload.tree import SETTINGS, Path, parse_path
+
+_NAMED = re.compile(r"(?P<field>[a-z_]+)(?:\.(?P<rest>[^\s:]+))?: (?P<text>.*)", re.DOTALL)
 
 Found = Iterator[tuple[Path, str]]
 
@@ -49,12 +53,13 @@ def _of_cluster(cell: CellPlan, broker: Broker) -> Found:
         yield ("durability",), f"{broker.name} with {nodes} cannot give {cell.durability}: it has {', '.join(here)}"
 
 
-def own_problems(cell: CellPlan, broker: Broker, tree: Tree) -> Found:
-    """What the broker folder itself finds, at the setting it speaks of where that can be told."""
+def own_problems(cell: CellPlan, broker: Broker) -> Found:
+    """What the broker folder itself finds. It may begin with the field: `broker_settings.linger: ...`, `durability: ...`."""
     for message in broker.problems(cell):
-        path: Path = ("broker",) if tree.get(("brokers",)) is None else ("brokers",)
-        for part in SETTINGS:
-            named = [s for s in tree.get((part, broker.name)) or {} if s in message]
-            if named and (part in message or path[0] not in SETTINGS):
-                path = (part, broker.name, max(named, key=len))
-        yield path, message
+        named = _NAMED.match(message)
+        if named is None or named["field"] not in Workload.model_fields:
+            yield ("brokers",), f"{broker.name}: {message}"
+        elif named["field"] in SETTINGS:
+            yield tuple(part for part in (named["field"], broker.name, named["rest"]) if part), named["text"]
+        else:
+            yield parse_path(message[: named.start("text") - 2]), f"{broker.name}: {named['text']}"

@@ -120,12 +120,18 @@ def _checked(
             folder=folder,
             endpoint=tuple(endpoints.get(name, ())),
         )
-        for path_, message in (*capability_problems(cell, broker), *own_problems(cell, broker, tree)):
-            problems.add(
-                tree.problem(path_, message, with_value=len(path_) < 3 and path_[0] not in ("broker", "brokers"))
-            )
+        for where, message in _refusals(cell, broker):
+            named = where != ("brokers",)
+            problems.add(tree.problem(where if named else path, message, with_value=named))
         cells.append(cell)
     return workload, cells
+
+
+def _refusals(cell: CellPlan, broker: Broker) -> list[tuple[Path, str]]:
+    """What the broker cannot do; where Capabilities refuse already, it is asked about its settings only."""
+    refused = list(capability_problems(cell, broker))
+    own = list(own_problems(cell, broker))
+    return refused + [found for found in own if not refused or found[0][0] in SETTINGS]
 
 
 def _already_said(wrong: list[Problem]) -> set[str]:

@@ -110,6 +110,18 @@ def test_take_gives_runs_in_order_that_never_wrap(asked):
         expected += k
 
 
+def test_what_is_given_back_comes_again(tmp_path):
+    payload = PayloadPlan(kind="lines", path=str(data_file(tmp_path)), read_in_ram=False)
+    pool = pool_of(payload)
+    assert pool.take(5) == (0, 5)
+    pool.give_back(2)
+    assert pool.take(5) == (3, 2)
+    pool.give_back(2)
+    assert pool.take(1) == (3, 1)
+    assert pool.generation == 1
+    pool.close()
+
+
 def test_without_keys_stripes_of_64_go_round_the_partitions_from_the_producers_own():
     pattern = pool_of(fixed(100), partitions=3, producer=2).partition_pattern
     assert pattern.tolist() == [2] * 64 + [0] * 64 + [1] * 64

@@ -34,9 +34,11 @@ class PlannedBroker:
         self.capabilities = capabilities(able=able)
 
     def problems(self, cell):
-        return [
-            f"broker_settings: no setting {s!r}" for s in cell.broker_settings if s not in ("flush.messages", "threads")
-        ]
+        known = ("flush.messages", "threads")
+        found = [f"broker_settings.{s}: no such setting" for s in cell.broker_settings if s not in known]
+        if cell.broker_settings.get("threads") == "0":
+            found += ["durability: never without threads", "nothing goes without threads"]
+        return found
 
 
 BROKERS = {

@@ -198,8 +198,8 @@ CHANGES = [
         "broker_settings:\n  able:\n    flish: 1\nobjectives:",
         22,
         "broker_settings.able.flish",
-        "no setting 'flish'",
-        None,
+        "no such setting",
+        "1",
         None,
     ),
     (
@@ -275,6 +275,14 @@ def test_problems_of_every_kind_are_reported_together_in_the_order_of_the_file(p
         (20, "phases.mesure"),
         (0, "cluster.nodes.x"),
         (0, "seeed"),
+    ]
+
+
+def test_what_the_broker_finds_itself_stands_at_the_field_it_names(problems_of):
+    found = problems_of(GOOD + "broker_settings: {able: {threads: 0}}\n")
+    assert [(p.line, p.field, p.message) for p in found] == [
+        (3, "broker", "able: nothing goes without threads"),
+        (6, "durability", "able: never without threads"),
     ]
 
 
