@@ -17,9 +17,15 @@ from brokerlab.results.reader import read_table
 from brokerlab.results.tables import RESULT_TABLES
 from synthetic_tables import Story, write_results
 
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
+if CHROMIUM is None:  # at module level, so that pytest says it in one line
+    pytest.skip(
+        "browser tests not run: no Chromium on PATH; install it with: apt-get install -y chromium (as root)",
+        allow_module_level=True,
+    )
 pytestmark = pytest.mark.browser
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -38,13 +44,8 @@ DRAWN = """canvas => {
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = next((p for p in map(shutil.which, NAMES) if p), None)
-    if found is None:
-        pytest.skip(
-            "browser tests not run: no Chromium on PATH; install it with: apt-get install -y chromium (as root)"
-        )
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield started
         started.close()
 
