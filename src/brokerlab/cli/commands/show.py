@@ -55,7 +55,10 @@ def command(run: str, runs: Path | None, as_json: bool) -> int:
             click.echo(line)
     click.echo("")
     click.echo(f"run:    {found.path}")
-    click.echo(f"report: {report}" if report else f"report: none yet, brokerlab report {found.name}")
+    if report is not None:
+        click.echo(f"report: {report}")
+    elif verdict is not None:
+        click.echo(f"report: none yet, brokerlab report {found.name}")
     return 0
 
 

@@ -1,0 +1,55 @@
+"""What is printed when a run has been analysed, and that the exit code is the verdict's."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from cli_runs import MISSED, NAME, NOT_DELIVERED, make_run, make_verdict, write_answer
+from click.testing import CliRunner
+
+from brokerlab.cli import main as front
+from brokerlab.results.verdict import Verdict
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "running.md"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code"),
+    [
+        (make_verdict(), 0),
+        (make_verdict(verdict="cannot tell"), 0),
+        (make_verdict(verdict="invalid", reasons=(NOT_DELIVERED,)), 5),
+        (make_verdict(delivery_violated=True), 6),
+        (make_verdict(verdict="invalid", delivery_violated=True), 6),
+        (make_verdict(objectives=(MISSED,)), 7),
+    ],
+    ids=["valid", "cannot tell", "invalid", "violated", "violated and invalid", "missed"],
+)
+def test_the_exit_code_is_the_verdicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict, code: int
+) -> None:
+    write_answer(make_run(tmp_path), verdict)
+    monkeypatch.setattr("brokerlab.cli.commands.analyze.analyse_and_report", lambda *_: verdict)
+    result = CliRunner().invoke(front.cli, ["analyze", NAME, "--runs", str(tmp_path)])
+    assert result.exit_code == code
+    first = result.stdout.splitlines()[0]
+    assert first.strip().startswith(verdict.verdict.upper())
+    assert verdict.headline in first
+    said = CliRunner().invoke(front.cli, ["analyze", NAME, "--runs", str(tmp_path), "--json"])
+    assert said.exit_code == code
+    assert json.loads(said.stdout)["exit_code"] == code
+
+
+def test_the_document_names_every_command_exit_code_and_shared_option() -> None:
+    text = DOCUMENT.read_text()
+    for name in front.COMMANDS:
+        assert re.search(rf"^\| `{name}\b", text, re.MULTILINE), name
+    from brokerlab.errors import ExitCode
+
+    for code in ExitCode:
+        assert re.search(rf"^\| {int(code)} \|", text, re.MULTILINE), code
+    for option in ("--set", "--broker", "--repeats", "--tag", "--endpoint", "--fresh", "--runs"):
+        assert option in text
