@@ -1,0 +1,1 @@
+"""NATS JetStream: server processes, settings, drivers on nats-py, readings."""

