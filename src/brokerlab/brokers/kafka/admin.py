@@ -1,0 +1,129 @@
+"""Topics and settings of a Kafka cluster, ours or the user's, through the administrative client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from brokerlab.brokers.contract import ComputedDurability
+from brokerlab.brokers.kafka.client import admin_properties
+from brokerlab.brokers.kafka.settings import computed_durability, replication_factor, topic_settings, wanted_acks
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import CellPlan, Durability, Endpoint
+
+_TIMEOUT_S = 60.0
+
+
+class KafkaAdmin:
+    """Works for one cell: its durability and settings decide how topics are made."""
+
+    def __init__(self, endpoint: Endpoint, cell: CellPlan) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        properties: dict[str, Any] = {**admin_properties(endpoint, cell.client_settings)}
+        self._client = AdminClient(properties)
+        self._addresses = ", ".join(endpoint.addresses)
+        self._cell = cell
+
+    def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:  # noqa: ARG002
+        """Make the topics and wait until every partition has a leader. Groups need nothing beforehand."""
+        from confluent_kafka.cimpl import NewTopic
+
+        cell = self._cell
+        config = topic_settings(cell.durability, cell.broker_settings)
+        factor = replication_factor(cell.durability, cell.broker_settings)
+        topics = [
+            NewTopic(name, num_partitions=partitions, replication_factor=factor, config=config) for name in destinations
+        ]
+        made = self._client.create_topics(topics, operation_timeout=_TIMEOUT_S, request_timeout=_TIMEOUT_S)
+        for name, future in made.items():
+            self._result(f"topic {name} could not be created", future)
+
+    def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:
+        from confluent_kafka import KafkaError
+
+        absent = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.GROUP_ID_NOT_FOUND)
+        if groups:
+            gone = self._client.delete_consumer_groups(list(groups), request_timeout=_TIMEOUT_S)
+            for name, future in gone.items():
+                self._result(f"group {name} could not be deleted", future, absent)
+        if destinations:
+            gone = self._client.delete_topics(
+                list(destinations), operation_timeout=_TIMEOUT_S, request_timeout=_TIMEOUT_S
+            )
+            for name, future in gone.items():
+                self._result(f"topic {name} could not be deleted", future, absent)
+
+    def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
+        """Every setting of the topics ("topic:<name>") and of the brokers ("broker:<id>"), as Kafka itself reports
+        them; what it calls sensitive is left out. Topics also carry `replication_factor` and `partitions`."""
+        from confluent_kafka.admin import ConfigResource, ResourceType
+
+        metadata = self._metadata()
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in destinations]
+        resources += [ConfigResource(ResourceType.BROKER, str(number)) for number in sorted(metadata.brokers)]
+        described = self._client.describe_configs(resources, request_timeout=_TIMEOUT_S)
+        settings: dict[str, dict[str, str]] = {}
+        for resource, future in described.items():
+            entries = self._result(f"settings of {resource.name} could not be read", future)
+            kind = "topic" if resource.restype == ResourceType.TOPIC else "broker"
+            settings[f"{kind}:{resource.name}"] = {
+                e.name: e.value for e in sorted(entries.values(), key=lambda e: e.name) if self._is_plain(e)
+            }
+        for name in destinations:
+            settings[f"topic:{name}"] |= self._replicas(metadata, name)
+        return settings
+
+    def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
+        """The weakest level of the topics, with the acks this cell's producers ask for."""
+        settings = self.effective_settings(destinations)
+        acks = wanted_acks(self._cell.durability, self._cell.client_settings)
+        levels = [topic_durability(settings[f"topic:{name}"], acks) for name in destinations]
+        return max(levels, key=lambda computed: list(Durability).index(computed.level))
+
+    def close(self) -> None:
+        """The client has no connection of its own to close; it goes with this object."""
+
+    def _metadata(self) -> Any:
+        from confluent_kafka import KafkaException
+
+        try:
+            return self._client.list_topics(timeout=_TIMEOUT_S)
+        except KafkaException as e:
+            raise BrokerError(
+                f"Kafka at {self._addresses} does not answer: {e.args[0].str()}", hint="is it running, and reachable?"
+            ) from e
+
+    def _replicas(self, metadata: Any, name: str) -> dict[str, str]:
+        topic = metadata.topics.get(name)
+        if topic is None or not topic.partitions:
+            raise BrokerError(f"Kafka at {self._addresses} has no topic {name}")
+        fewest = min(len(p.replicas) for p in topic.partitions.values())
+        return {"partitions": str(len(topic.partitions)), "replication_factor": str(fewest)}
+
+    def _result(self, what: str, future: Future[Any], fine: tuple[int, ...] = ()) -> Any:
+        from confluent_kafka import KafkaException
+
+        try:
+            return future.result(2 * _TIMEOUT_S)
+        except KafkaException as e:
+            if e.args[0].code() in fine:
+                return None
+            raise BrokerError(f"{what}: {e.args[0].str()} (Kafka at {self._addresses})") from e
+        except TimeoutError as e:
+            raise BrokerError(f"{what}: no answer from Kafka at {self._addresses}") from e
+
+    @staticmethod
+    def _is_plain(config_entry: Any) -> bool:
+        return config_entry.value is not None and not config_entry.is_sensitive
+
+
+def topic_durability(topic: Mapping[str, str], acks: str) -> ComputedDurability:
+    """The level of one topic from its settings as read back."""
+    return computed_durability(
+        replication_factor=int(topic["replication_factor"]),
+        min_insync_replicas=int(topic["min.insync.replicas"]),
+        flush_messages=int(topic["flush.messages"]),
+        acks=acks,
+    )

@@ -1,0 +1,141 @@
+"""Kafka nodes as child processes on loopback: every node broker and controller, formatted without a JVM each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kafka import server
+from brokerlab.brokers.kafka.install import VERSION, KafkaJars
+from brokerlab.brokers.kafka.probe import READABLE
+from brokerlab.brokers.kafka.readiness import prove_ready
+from brokerlab.cluster.cache import entry, exclusive, write_whole
+from brokerlab.cluster.java import Java
+from brokerlab.cluster.ports import free_ports
+from brokerlab.cluster.process import ServerProcess
+from brokerlab.cluster.readiness import wait_until
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Endpoint
+
+_HEAP_MB = {1: 1024}  # one node gets what Kafka's own scripts give it; several must share a small machine
+_HEAP_MB_OF_SEVERAL = 512
+_STOP_GRACE_S = 20.0
+
+
+class KafkaCluster:
+    """1 or 3 nodes. Data under `directory`, logs under `logs`; see the broker contract's Cluster."""
+
+    def __init__(
+        self, nodes: int, own_settings: Mapping[str, str], directory: Path, logs: Path, java: Java, jars: KafkaJars
+    ) -> None:
+        self._directory = directory.absolute()
+        self._logs = logs.absolute()
+        self._own_settings = dict(own_settings)
+        self._java = java
+        self._jars = jars
+        ports = iter(free_ports(3 * nodes))
+        self._layouts = [
+            server.NodeLayout(i, next(ports), next(ports), next(ports), self._directory / f"kafka-{i}")
+            for i in range(1, nodes + 1)
+        ]
+        heap_mb = _HEAP_MB.get(nodes, _HEAP_MB_OF_SEVERAL)
+        self._processes = [
+            ServerProcess(
+                layout.name,
+                server.java_command(java.path, jars, layout, heap_mb),
+                self._logs / f"{layout.name}.log",
+                layout.directory,
+                # JVM options of the user's shell are not part of what was asked.
+                {k: v for k, v in os.environ.items() if k not in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")},
+            )
+            for layout in self._layouts
+        ]
+
+    def start(self) -> None:
+        checkpoint = bootstrap_checkpoint(self._java, self._jars)
+        cluster_id = server.new_id()
+        for layout in self._layouts:
+            self._write_files(layout, cluster_id, checkpoint)
+        for process in self._processes:
+            process.start()
+
+    def _write_files(self, layout: server.NodeLayout, cluster_id: str, checkpoint: bytes) -> None:
+        layout.data.mkdir(parents=True, exist_ok=True)
+        (layout.directory / "tmp").mkdir(exist_ok=True)
+        layout.properties.write_text(server.server_properties(layout, self._layouts, self._own_settings))
+        (layout.directory / "log4j2.properties").write_text(server.log4j_properties())
+        (layout.directory / "jolokia-policy.xml").write_text(server.jolokia_policy(READABLE))
+        if not (layout.data / "meta.properties").exists():  # started again: the data is still formatted
+            (layout.data / "bootstrap.checkpoint").write_bytes(checkpoint)
+            (layout.data / "meta.properties").write_text(server.meta_properties(layout, cluster_id))
+
+    def wait_ready(self, deadline_mono_ns: int) -> None:
+        wait_until(
+            "Kafka's ports to answer",
+            self._all_listen,
+            deadline_mono_ns,
+            died=self.dead_nodes,
+            log_tail=self.log_tail,
+        )
+        prove_ready(self.endpoint(), len(self._layouts), deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail)
+
+    def _all_listen(self) -> bool:
+        for layout in self._layouts:
+            with socket.create_connection(("127.0.0.1", layout.client_port), timeout=1.0):
+                pass
+        return True
+
+    def endpoint(self) -> Endpoint:
+        return Endpoint(addresses=tuple(f"127.0.0.1:{layout.client_port}" for layout in self._layouts))
+
+    def nodes(self) -> tuple[NodeInfo, ...]:
+        return tuple(
+            NodeInfo(layout.name, process.pid, {"jolokia": f"http://127.0.0.1:{layout.jolokia_port}/jolokia/"})
+            for layout, process in zip(self._layouts, self._processes, strict=True)
+        )
+
+    def dead_nodes(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self._processes if p.died())
+
+    def log_tail(self, lines: int = 20) -> str:
+        return "\n".join(f"--- {p.name}\n{p.log_tail(lines)}" for p in self._processes)
+
+    def stop(self) -> None:
+        for process in self._processes:
+            if process.is_running():
+                process.send(signal.SIGTERM)  # all at once, then wait for each
+        for process in self._processes:
+            process.stop(_STOP_GRACE_S)
+
+    def clean(self) -> None:
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def bootstrap_checkpoint(java: Java, jars: KafkaJars) -> bytes:
+    """The bootstrap.checkpoint of a formatted node: the same for every node and cluster of one version, so it is made
+    once by Kafka's own tool and kept in the cache."""
+    kept = entry("kafka", f"{VERSION}-bootstrap.checkpoint")
+    with exclusive(kept):
+        if not kept.is_file():
+            write_whole(kept, _format_once(java, jars))
+    return kept.read_bytes()
+
+
+def _format_once(java: Java, jars: KafkaJars) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="brokerlab-format-") as scratch:
+        layout = server.NodeLayout(1, 1, 2, 3, Path(scratch))
+        layout.properties.write_text(server.server_properties(layout, [layout], {}))
+        command = [str(java.path), "-Xmx256m", "-cp", server.class_path(jars), server.STORAGE_TOOL]
+        command += ["format", "-t", server.new_id(), "-c", str(layout.properties)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        made = layout.data / "bootstrap.checkpoint"
+        if done.returncode != 0 or not made.is_file():
+            raise BrokerError(f"Kafka's storage could not be formatted:\n{(done.stderr + done.stdout)[-2000:]}")
+        return made.read_bytes()

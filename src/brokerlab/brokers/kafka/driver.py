@@ -1,0 +1,222 @@
+"""The Python path: confluent-kafka, in batches. The same properties, partitions and outcomes as the native path."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from brokerlab.brokers.kafka.client import consumer_properties, producer_properties, window
+from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
+from brokerlab.errors import BrokerError
+from brokerlab.model.blocks import NOTHING_SETTLED, REJECTED, Block, Deliveries, Settlements, no_deliveries
+from brokerlab.model.plan import AgentPlan
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message, TopicPartition
+
+COMMIT_EVERY_NS = 100_000_000  # a commit is a write to Kafka too: ten a second, as the native path
+_OFFSETS_TIMEOUT_S = 5.0
+
+
+def _path() -> str:
+    import confluent_kafka
+
+    return f"python (confluent-kafka {confluent_kafka.version()})"
+
+
+def _connect(kind: type, properties: dict[str, str]) -> Any:
+    """A client of `kind`; BrokerError with the library's words when it refuses the properties."""
+    from confluent_kafka import KafkaException
+
+    try:
+        return kind(properties)
+    except KafkaException as e:
+        raise BrokerError(f"librdkafka refused its settings: {e.args[0]}", hint="see client_settings") from e
+
+
+class PythonProducer:
+    """Sends to the partition the plan says. With acks=0 an acknowledgement only means: handed to the network."""
+
+    def __init__(self, plan: AgentPlan, number: int) -> None:  # noqa: ARG002 - all producers are configured alike
+        from confluent_kafka import Producer
+
+        self.path = _path()
+        self._topics = plan.destinations
+        self._partitions = plan.partitions
+        self._window = window(plan)
+        self._in_flight = 0
+        self._indices: list[int] = []
+        self._outcomes: list[int] = []
+        self._times: list[int] = []
+        self._errors: Counter[str] = Counter()
+        self._client = _connect(Producer, producer_properties(plan))
+
+    def send(self, block: Block) -> int:
+        """Takes no more than the window has room for, so librdkafka's own queue is never full in mid-block."""
+        taken = min(len(block), self._window - self._in_flight)
+        if taken <= 0:
+            return 0
+        payloads = block.payloads()
+        partitions = block.partitions[:taken].tolist()
+        by_topic: dict[int, list[dict[str, Any]]] = {}
+        for i, partition in enumerate(partitions):
+            topic, within = divmod(partition, self._partitions)
+            message = {
+                "value": payloads[i],
+                "partition": within,
+                "callback": partial(self._report, block.first_index + i),
+            }
+            by_topic.setdefault(topic, []).append(message)
+        self._in_flight += taken
+        for topic, messages in by_topic.items():
+            if self._client.produce_batch(self._topics[topic], messages) != len(messages):
+                self._refused(messages)
+        return taken
+
+    def _refused(self, messages: list[dict[str, Any]]) -> None:
+        """What the client would not even queue (too large, no such partition) was surely not written."""
+        for message in messages:
+            error = message.get("_error")
+            if error is not None:
+                self._settle(message["callback"].args[0], REJECTED)
+                self._errors[error.name()] += 1
+
+    def _report(self, index: int, error: KafkaError | None, message: Message) -> None:  # noqa: ARG002
+        if error is None:
+            self._settle(index, 0)
+        else:
+            self._settle(index, outcome_of(error.code()))
+            self._errors[error.name()] += 1
+
+    def _settle(self, index: int, outcome: int) -> None:
+        self._indices.append(index)
+        self._outcomes.append(outcome)
+        self._times.append(time.monotonic_ns())
+
+    def settled(self) -> Settlements:
+        self._client.poll(0)
+        if not self._indices:
+            return NOTHING_SETTLED
+        settlements = Settlements(
+            np.array(self._indices, np.int64),
+            np.array(self._outcomes, np.uint8),
+            np.array(self._times, np.int64),
+            dict(self._errors),
+        )
+        self._in_flight -= len(self._indices)
+        self._indices, self._outcomes, self._times = [], [], []
+        self._errors.clear()
+        return settlements
+
+    def close(self, deadline_mono_ns: int) -> None:
+        self._client.flush(_seconds_until(deadline_mono_ns))
+        self._client.purge()
+
+
+class PythonConsumer:
+    """Reads its share of the group's partitions: those whose number modulo the group's size is its own.
+
+    Partitions are assigned, not balanced by the group coordinator, so a consumer is ready when it is made and none
+    moves during a run; positions are committed to the group all the same.
+    """
+
+    epoch = 0
+
+    def __init__(self, plan: AgentPlan, number: int) -> None:
+        from confluent_kafka import Consumer, TopicPartition
+
+        assert plan.consumers is not None
+        self.path = _path()
+        members = plan.consumers.per_group
+        self._client = _connect(Consumer, consumer_properties(plan))
+        everything = [(topic, p) for topic in plan.destinations for p in range(plan.partitions)]
+        mine = [TopicPartition(*one) for i, one in enumerate(everything) if i % members == number % members]
+        self._next = {(t.topic, t.partition): 0 for t in mine}
+        self._assigned = mine
+        self._client.assign(mine)
+        self._automatic = plan.consumers.acknowledge == "automatic"
+        self._commit_every_ns = 0 if plan.consumers.acknowledge == "each" else COMMIT_EVERY_NS
+        self._next_commit_ns = 0
+        self._uncommitted = False
+        self._closed = False
+
+    def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
+        # `consume` waits until it has *all* it was asked for, so wait for one, then take what is there already.
+        first = self._client.poll(_seconds_until(deadline_mono_ns))
+        if first is None:
+            return no_deliveries(time.monotonic_ns())
+        messages = [first]
+        if most > 1:
+            messages += self._client.consume(most - 1, 0)
+        arrived_mono_ns = time.monotonic_ns()
+        good = [m for m in messages if self._is_message(m)]
+        for message in good:
+            self._next[message.topic(), message.partition()] = message.offset() + 1
+        return Deliveries.from_payloads(
+            [m.value() or b"" for m in good],
+            arrived_mono_ns,
+            np.fromiter((m.offset() for m in good), np.int64, len(good)),
+        )
+
+    def _is_message(self, message: Message) -> bool:
+        error = message.error()
+        if error is None:
+            return True
+        if error.fatal() or consumer_must_stop(error.code()):
+            raise BrokerError(f"the consumer cannot go on: {error.str()}")
+        return False
+
+    def acknowledge(self, deliveries: Deliveries) -> None:
+        """Kafka acknowledges a position, so a commit covers everything received before; it is not waited for."""
+        if self._automatic:
+            return
+        self._uncommitted = True
+        if deliveries.arrived_mono_ns >= self._next_commit_ns:
+            self._next_commit_ns = deliveries.arrived_mono_ns + self._commit_every_ns
+            self._commit()
+
+    def _commit(self) -> None:
+        self._uncommitted = False
+        positions = self._positions()
+        if positions:
+            self._client.commit(offsets=positions, asynchronous=True)
+
+    def _positions(self) -> list[TopicPartition]:
+        from confluent_kafka import TopicPartition
+
+        return [TopicPartition(topic, p, offset) for (topic, p), offset in self._next.items() if offset]
+
+    def remaining(self) -> int | None:
+        """Ends of the partitions, asked of the broker, minus what was received."""
+        from confluent_kafka import KafkaException
+
+        left = 0
+        try:
+            for one in self._assigned:
+                low, high = self._client.get_watermark_offsets(one, timeout=_OFFSETS_TIMEOUT_S)
+                left += max(high - max(self._next[one.topic, one.partition], low), 0)
+        except KafkaException:
+            return None
+        return left
+
+    def close(self, deadline_mono_ns: int) -> None:  # noqa: ARG002 - leaving is bounded by the client itself
+        from confluent_kafka import KafkaException
+
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._uncommitted:
+                self._commit()
+        except KafkaException:
+            pass  # the positions are only for whoever reads on as this group; the evidence has its own
+        finally:
+            self._client.close()
+
+
+def _seconds_until(deadline_mono_ns: int) -> float:
+    return max((deadline_mono_ns - time.monotonic_ns()) / 1e9, 0.0)

@@ -1,0 +1,137 @@
+"""The files and the command line of one Kafka server: pure functions from a layout to text."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from brokerlab.brokers.kafka.install import KafkaJars
+
+MAIN_CLASS = "kafka.Kafka"
+STORAGE_TOOL = "kafka.tools.StorageTool"
+
+
+@dataclass(frozen=True)
+class NodeLayout:
+    """Where one node listens and keeps its files."""
+
+    number: int  # node.id, from 1
+    client_port: int
+    controller_port: int
+    jolokia_port: int
+    directory: Path
+
+    @property
+    def name(self) -> str:
+        return f"kafka-{self.number}"
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+    @property
+    def properties(self) -> Path:
+        return self.directory / "server.properties"
+
+
+def new_id() -> str:
+    """A fresh id in Kafka's form: 16 random bytes, base64 for URLs, never beginning with '-'."""
+    made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    return new_id() if made.startswith("-") else made
+
+
+def server_properties(node: NodeLayout, nodes: Sequence[NodeLayout], own: Mapping[str, str]) -> str:
+    """server.properties of a node that is broker and controller at once; `own` settings come last and win."""
+    copies = str(min(len(nodes), 3))
+    least = str(min(len(nodes), 2))
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": str(node.number),
+        "controller.quorum.voters": ",".join(f"{n.number}@127.0.0.1:{n.controller_port}" for n in nodes),
+        "listeners": f"PLAINTEXT://127.0.0.1:{node.client_port},CONTROLLER://127.0.0.1:{node.controller_port}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.client_port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": str(node.data),
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": "0",
+        # Fifty partitions of each internal topic would be most of the work of starting.
+        "offsets.topic.num.partitions": "4",
+        "offsets.topic.replication.factor": copies,
+        "transaction.state.log.num.partitions": "4",
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": least,
+        "share.coordinator.state.topic.num.partitions": "4",
+        "share.coordinator.state.topic.replication.factor": copies,
+        "share.coordinator.state.topic.min.isr": least,
+        # The default of 128 MB does not fit into a small heap: the cleaner's thread dies of it.
+        "log.cleaner.dedupe.buffer.size": "8388608",
+        # Patience on busy machines: a loaded host must not look like a dead controller.
+        "controller.quorum.election.timeout.ms": "5000",
+        "controller.quorum.fetch.timeout.ms": "10000",
+        "broker.session.timeout.ms": "30000",
+        # All nodes stop together, so nobody is left to hand leadership to; waiting for it can hang.
+        "controlled.shutdown.enable": "false",
+        **own,
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def meta_properties(node: NodeLayout, cluster_id: str) -> str:
+    """What `StorageTool format` would write into the data directory, without a JVM per node."""
+    return f"version=1\ncluster.id={cluster_id}\nnode.id={node.number}\ndirectory.id={new_id()}\n"
+
+
+def log4j_properties() -> str:
+    """Everything to standard output, which the process's log file receives."""
+    return (
+        "appender.out.type=Console\nappender.out.name=out\nappender.out.layout.type=PatternLayout\n"
+        "appender.out.layout.pattern=%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p %c{1}: %m%n\n"
+        "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=out\n"
+    )
+
+
+def jolokia_policy(readable: Mapping[str, Sequence[str]]) -> str:
+    """A policy under which exactly these attributes of these beans can be read, and nothing can be written or called.
+
+    No command is allowed in general; the `allow` part makes the exceptions. (A bean listed while `read` were allowed in
+    general would restrict nothing.)
+    """
+    beans = "".join(
+        f"    <mbean><name>{escape(bean)}</name>"
+        + "".join(f'<attribute mode="read">{escape(a)}</attribute>' for a in attributes)
+        + "</mbean>\n"
+        for bean, attributes in readable.items()
+    )
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<restrict>\n'
+        "  <remote><host>127.0.0.1</host></remote>\n  <http><method>post</method></http>\n"
+        f"  <commands></commands>\n  <allow>\n{beans}  </allow>\n  <cors><strict-checking/></cors>\n</restrict>\n"
+    )
+
+
+def java_command(java: Path, jars: KafkaJars, node: NodeLayout, heap_mb: int) -> list[str]:
+    """The command that runs one node in the foreground."""
+    agent = (
+        f"-javaagent:{jars.agent}=host=127.0.0.1,port={node.jolokia_port},discoveryEnabled=false,"
+        f"policyLocation={(node.directory / 'jolokia-policy.xml').as_uri()}"
+    )
+    return [
+        str(java),
+        *(f"-Xmx{heap_mb}m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"),
+        *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Djava.awt.headless=true"),
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Djava.io.tmpdir={node.directory / 'tmp'}",
+        f"-Dlog4j2.configurationFile={node.directory / 'log4j2.properties'}",
+        agent,
+        *("-cp", class_path(jars), MAIN_CLASS, str(node.properties)),
+    ]
+
+
+def class_path(jars: KafkaJars) -> str:
+    return ":".join(map(str, jars.class_path))
