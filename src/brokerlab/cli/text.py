@@ -21,13 +21,27 @@ def count_text(value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 1 else f"{value:.2g}"
 
 
+_LATENCY_UNITS_NS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0}
+
+
+def latency_unit(values_ns: Sequence[float | None]) -> str:
+    """The unit in which the largest of the values reads best."""
+    largest = max((v for v in values_ns if v is not None), default=0.0)
+    return next((unit for unit, size in _LATENCY_UNITS_NS.items() if largest >= size * 0.9995), "ns")
+
+
+def latency_number(value_ns: float, unit: str) -> str:
+    """About three significant figures, without the unit: 0.812, 1.23, 12.3, 1,234."""
+    x = value_ns / _LATENCY_UNITS_NS[unit]
+    if unit == "ns" or x >= 99.95 or x == 0:
+        return f"{x:,.0f}"
+    return f"{x:.1f}" if x >= 9.995 else f"{x:.2f}" if x >= 0.9995 else f"{x:.3f}"
+
+
 def latency_text(value_ns: float) -> str:
-    """Three significant figures in the unit that fits: 850 µs, 1.23 ms, 2.10 s."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if value_ns >= size * 0.9995:
-            x = value_ns / size
-            return f"{x:.2f} {unit}" if x < 9.995 else f"{x:.1f} {unit}" if x < 99.95 else f"{x:,.0f} {unit}"
-    return f"{value_ns:.0f} ns"
+    """In the unit that fits: 850 µs, 1.23 ms, 2.10 s."""
+    unit = latency_unit([value_ns])
+    return f"{latency_number(value_ns, unit)} {unit}"
 
 
 def bytes_text(value: float) -> str:

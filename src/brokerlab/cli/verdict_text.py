@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from brokerlab.cli.text import aligned, count_text, latency_text
+from brokerlab.cli.text import aligned, count_text, latency_number, latency_unit
 
 if TYPE_CHECKING:
     from brokerlab.results.directory import RunDirectory
     from brokerlab.results.verdict import Verdict
+
+Row = dict[str, Any]  # of run_summary
 
 _COLOURS = {"valid": "green", "invalid": "red", "cannot tell": "yellow"}
 _SHOWN_REASONS = 12
@@ -43,12 +47,14 @@ def verdict_lines(verdict: Verdict) -> list[str]:
 
 def _reason_lines(verdict: Verdict) -> list[str]:
     """Reasons that decide first, then notes; many alike are cut with a word about how many more there are."""
+    labels = _labels(verdict)
     deciding = [r for r in verdict.reasons if r.weight != "note"]
     notes = [r for r in verdict.reasons if r.weight == "note"]
     lines = []
     for reasons, limit in ((deciding, _SHOWN_REASONS), (notes, _SHOWN_NOTES)):
         for r in reasons[:limit]:
-            where = " ".join(p for p in (r.cell, f"repeat {r.repeat}" if r.repeat is not None else "") if p)
+            repeat = f"repeat {r.repeat}" if r.repeat is not None else ""
+            where = ", ".join(filter(None, (labels.get(r.cell, r.cell), repeat)))
             lines.append(f"  {r.weight}: {f'{where}: ' if where else ''}{r.text}")
         if len(reasons) > limit:
             lines.append(f"  ... and {len(reasons) - limit} more (brokerlab show --json)")
@@ -56,7 +62,13 @@ def _reason_lines(verdict: Verdict) -> list[str]:
 
 
 def _objective_lines(verdict: Verdict) -> list[str]:
-    return [f"  objective {o.met}: {o.text}{f' ({o.cell})' if o.cell else ''}" for o in verdict.objectives]
+    labels = _labels(verdict)
+    return [f"  objective {o.met}: {o.text} ({labels.get(o.cell, o.cell)})" for o in verdict.objectives]
+
+
+def _labels(verdict: Verdict) -> dict[str, str]:
+    """Cell -> what people call it."""
+    return {c.cell: c.label for c in verdict.cells}
 
 
 def _delivery_line(verdict: Verdict) -> str:
@@ -74,49 +86,77 @@ def read_summary(run: RunDirectory) -> list[dict[str, Any]]:
     return read_rows(run, RUN_SUMMARY)
 
 
-def summary_lines(rows: list[dict[str, Any]]) -> list[str]:
-    """One line of medians per cell and, where repeats differ, a line with the interval under it."""
-    cells: dict[str, dict[str, dict[str, Any]]] = {}
+def summary_lines(rows: list[dict[str, Any]], width: int | None = None) -> list[str]:
+    """One line of medians per cell and, where repeats differ, a line with the interval under it; where that is wider
+    than the terminal, a block per cell instead."""
+    cells: dict[str, dict[str, Row]] = {}
     for row in sorted(rows, key=lambda r: r["cell"]):
         cells.setdefault(row["cell"], {})[row["metric"]] = row
     metrics = [m for m in COLUMNS if any(m in cell for cell in cells.values())]
     if not metrics:
         return []
-    table = [
-        ["", "durability", "n", *(COLUMNS[m][0] for m in metrics)],
-        ["", "", "", *(COLUMNS[m][1] for m in metrics)],
-    ]
-    for by_metric in cells.values():
-        any_row = next(iter(by_metric.values()))
-        n = max(r["n"] for r in by_metric.values())
-        head = [any_row["label"], any_row["durability"] or "?", str(n)]
-        table.append([*head, *(_figure(m, by_metric.get(m), "median") for m in metrics)])
-        if n > 1:
-            table.append(["", "", "", *(_interval(m, by_metric.get(m)) for m in metrics)])
-    lines = aligned(table, right=range(2, len(table[0])))
+    lines = _wide(cells, metrics)
+    if width is not None and max(map(len, lines)) > width:
+        lines = _blocks(cells, metrics)
     levels = {row["durability"] for row in rows}
     warning = ["  cells differ in durability: they promise different things"] if len(levels) > 1 else []
     return [*lines, *warning]
 
 
-def _figure(metric: str, row: dict[str, Any] | None, which: str) -> str:
+def terminal_width() -> int | None:
+    """Columns of the terminal stdout goes to; None when it goes elsewhere, where nothing needs to fit."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _wide(cells: dict[str, dict[str, Row]], metrics: list[str]) -> list[str]:
+    """All cells in one table. A column of latencies has one unit, so that its figures compare at a glance."""
+    units = {m: latency_unit([c[m]["median"] for c in cells.values() if m in c]) for m in metrics if m.endswith("_ns")}
+    table = [
+        ["", "level", "n", *(COLUMNS[m][0] for m in metrics)],
+        ["", "", "", *(" ".join(filter(None, (COLUMNS[m][1], units.get(m, "")))) for m in metrics)],
+    ]
+    for by_metric in cells.values():
+        label, level, n = _cell_head(by_metric)
+        table.append([label, level, str(n), *(_figure(by_metric.get(m), "median", units.get(m)) for m in metrics)])
+        if n > 1:
+            table.append(["", "", "", *(_interval(by_metric.get(m), units.get(m)) for m in metrics)])
+    return aligned(table, right=range(2, len(table[0])))
+
+
+def _blocks(cells: dict[str, dict[str, Row]], metrics: list[str]) -> list[str]:
+    lines = []
+    for by_metric in cells.values():
+        label, level, n = _cell_head(by_metric)
+        lines.append(f"{label}  ({level}, n = {n})")
+        table = []
+        for m in metrics:
+            row = by_metric.get(m)
+            unit = latency_unit([row["median"]]) if row is not None and m.endswith("_ns") else None
+            head = " ".join(COLUMNS[m]).replace(" /s", "/s").strip()
+            table.append([f"  {head}", f"{_figure(row, 'median', unit)} {unit or ''}".strip(), _interval(row, unit)])
+        lines.extend(aligned(table, right=[1]))
+    return lines
+
+
+def _cell_head(by_metric: dict[str, Row]) -> tuple[str, str, int]:
+    any_row = next(iter(by_metric.values()))
+    return any_row["label"], any_row["durability"] or "?", max(r["n"] for r in by_metric.values())
+
+
+def _figure(row: Row | None, which: str, unit: str | None) -> str:
     if row is None or row[which] is None:
         return "-"
-    return latency_text(row[which]) if metric.endswith("_ns") else count_text(row[which])
+    return count_text(row[which]) if unit is None else latency_number(row[which], unit)
 
 
-def _interval(metric: str, row: dict[str, Any] | None) -> str:
-    """low..high in the terminal's terms; nothing where both read the same."""
-    low, high = _figure(metric, row, "low"), _figure(metric, row, "high")
-    if low == high:
-        return ""
-    low_number, _, low_unit = low.partition(" ")
-    same_unit = low_unit and high.endswith(f" {low_unit}")
-    return f"{low_number if same_unit else low}..{high}"
+def _interval(row: Row | None, unit: str | None) -> str:
+    """low..high; nothing where both read the same."""
+    low, high = _figure(row, "low", unit), _figure(row, "high", unit)
+    return "" if low == high else f"{low}..{high}"
 
 
 def answer_lines(run: RunDirectory, verdict: Verdict) -> list[str]:
     """All that is printed after a run."""
-    table = summary_lines(read_summary(run))
+    table = summary_lines(read_summary(run), terminal_width())
     report = [f"report: {run.report_file}"] if run.report_file.exists() else []
     return [*verdict_lines(verdict), *(["", *table] if table else []), "", f"run:    {run.path}", *report]

@@ -168,3 +168,30 @@ def test_the_shell_completes_commands_and_brokers() -> None:
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120, check=False
     )
     assert said.stdout.split() == ["plain,memory"]
+
+
+def _on_a_terminal(env: dict[str, str], *args: str) -> str:
+    """What `brokerlab args` writes to a terminal, both streams."""
+    master, slave = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "brokerlab.cli.main", *args],
+        stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "TERM": "xterm", **env},
+    ) as process:  # fmt: skip
+        os.close(slave)
+        said = b""
+        try:
+            while part := os.read(master, 4096):
+                said += part
+        except OSError:  # EIO: the other side is closed
+            pass
+        process.wait(120)
+    os.close(master)
+    return said.decode()
+
+
+def test_no_color_is_honoured_on_a_terminal(tmp_path: Path) -> None:
+    coloured = _on_a_terminal({"BROKERLAB_RUNS": str(tmp_path), "NO_COLOR": ""}, "show", "nothing")
+    plain = _on_a_terminal({"BROKERLAB_RUNS": str(tmp_path), "NO_COLOR": "1"}, "show", "nothing")
+    assert "\x1b[31m" in coloured
+    assert "\x1b" not in plain
+    assert "error: no runs" in plain

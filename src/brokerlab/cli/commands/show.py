@@ -10,7 +10,7 @@ import click
 from brokerlab.cli import options
 from brokerlab.cli.run_state import ExecutionState, execution_states, in_progress, state_word, stored_verdict
 from brokerlab.cli.text import aligned, print_json
-from brokerlab.cli.verdict_text import read_summary, summary_lines, verdict_lines
+from brokerlab.cli.verdict_text import read_summary, summary_lines, terminal_width, verdict_lines
 
 if TYPE_CHECKING:
     from brokerlab.model.plan import RunPlan
@@ -51,7 +51,7 @@ def command(run: str, runs: Path | None, as_json: bool) -> int:
     if verdict is None:
         click.echo(f"not analysed yet: brokerlab analyze {found.name}")
     else:
-        for line in [*verdict_lines(verdict), "", *summary_lines(read_summary(found))]:
+        for line in [*verdict_lines(verdict), "", *summary_lines(read_summary(found), terminal_width())]:
             click.echo(line)
     click.echo("")
     click.echo(f"run:    {found.path}")
