@@ -29,7 +29,7 @@ DURATION_PATTERN = rf"^{NUMBER_PATTERN} ?(?:{'|'.join(DURATION_UNITS)})$"
 _SPLIT = re.compile(rf"({NUMBER_PATTERN}) ?(\S*)")
 
 
-def parse_number(text: str | int | float) -> float:
+def parse_number(text: object) -> float:
     """A plain number, underscores allowed. Raises ValueError."""
     if isinstance(text, bool):
         raise ValueError("wants a number")
@@ -41,7 +41,7 @@ def parse_number(text: str | int | float) -> float:
     return number
 
 
-def parse_rate_per_s(text: str | int | float) -> float:
+def parse_rate_per_s(text: object) -> float:
     """Messages a second: `20_000/s`, `1.5k/s`, `2M/s`. Raises ValueError."""
     example = "a rate such as 20_000/s, 20k/s or 1M/s"
     if not isinstance(text, str):
@@ -52,24 +52,21 @@ def parse_rate_per_s(text: str | int | float) -> float:
     return number * RATE_UNITS[unit[:-2]]
 
 
-def parse_bytes(text: str | int | float) -> int:
+def parse_bytes(text: object) -> int:
     """Bytes: `1KiB` (1024), `1KB` or `1kB` (1000), `200B`, or a plain integer. Raises ValueError."""
     example = "a size such as 1KiB (1024 bytes), 1kB (1000), 200B or a plain integer"
-    if isinstance(text, bool) or (isinstance(text, float) and not text.is_integer()):
-        raise ValueError(f"wants {example}")
-    if isinstance(text, int | float):
-        number, unit = float(text), "B"
-    else:
-        number, unit = _split(text, example)
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text
+    number, unit = _split(text, example)
     if (unit or "B") not in BYTES_UNITS:
         raise ValueError(f"wants {example}")
     size = number * BYTES_UNITS[unit or "B"]
-    if size != int(size):
+    if not size.is_integer():
         raise ValueError("wants a whole number of bytes")
     return int(size)
 
 
-def parse_duration_ns(text: str | int | float) -> float:
+def parse_duration_ns(text: object) -> float:
     """Nanoseconds of a duration with its unit. `0` alone is allowed: it is the same in every unit. Raises ValueError."""
     example = "a duration such as 30s, 500ms, 2min or 1h"
     if not isinstance(text, str):
@@ -84,13 +81,13 @@ def parse_duration_ns(text: str | int | float) -> float:
     return number * DURATION_UNITS[unit]
 
 
-def parse_duration_s(text: str | int | float) -> float:
+def parse_duration_s(text: object) -> float:
     """Seconds of a duration with its unit."""
     return parse_duration_ns(text) / 1e9
 
 
-def _split(text: str, example: str) -> tuple[float, str]:
-    match = _SPLIT.fullmatch(text.strip())
+def _split(text: object, example: str) -> tuple[float, str]:
+    match = _SPLIT.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
         raise ValueError(f"wants {example}")
     return float(match[1].replace("_", "")), match[2]

@@ -58,7 +58,9 @@ def own_problems(cell: CellPlan, broker: Broker) -> Found:
     for message in broker.problems(cell):
         named = _NAMED.match(message)
         if named is None or named["field"] not in Workload.model_fields:
-            yield ("brokers",), f"{broker.name}: {message}"
+            first_word = message.partition(" ")[0]
+            at = first_word if first_word in Workload.model_fields else "brokers"
+            yield (at,), f"{broker.name}: {message}"
         elif named["field"] in SETTINGS:
             yield tuple(part for part in (named["field"], broker.name, named["rest"]) if part), named["text"]
         else:

@@ -21,13 +21,18 @@ from brokerlab.model.quantities import (
 )
 from brokerlab.workload.objectives import OBJECTIVE_PATTERN, parse_objective
 
+MESSAGE_BYTES_MOST = 256 << 20
+COUNT_MOST = 10_000_000
+
 Rate = Annotated[
     float,
+    Field(le=1e9),
     BeforeValidator(parse_rate_per_s),
     WithJsonSchema({"type": "string", "pattern": RATE_PATTERN, "examples": ["20_000/s", "20k/s", "1M/s"]}),
 ]
 Seconds = Annotated[
     float,
+    Field(le=30 * 86_400),
     BeforeValidator(parse_duration_s),
     WithJsonSchema(
         {
@@ -38,6 +43,7 @@ Seconds = Annotated[
 ]
 Size = Annotated[
     int,
+    Field(le=MESSAGE_BYTES_MOST),
     BeforeValidator(parse_bytes),
     WithJsonSchema(
         {
@@ -46,8 +52,7 @@ Size = Annotated[
         }
     ),
 ]
-Count = Annotated[int, Field(strict=True, ge=1)]
-CountOrNone = Annotated[int, Field(strict=True, ge=0)]
+Count = Annotated[int, Field(strict=True, ge=1, le=COUNT_MOST)]
 
 
 def _setting(value: Any) -> str:
@@ -114,7 +119,7 @@ Arrival = Annotated[
 
 class MixedSize(Frozen):
     size: Size = Field(description="Bytes of the whole message.")
-    weight: float = Field(1.0, gt=0, description="How often, relative to the others.")
+    weight: float = Field(1.0, gt=0, allow_inf_nan=False, description="How often, relative to the others.")
 
 
 def _message_form(value: Any) -> str:
@@ -154,7 +159,9 @@ class Producers(Frozen):
 
 
 class Consumers(Frozen):
-    groups: CountOrNone = Field(1, description="Groups, each of which gets every message.")
+    groups: Annotated[int, Field(strict=True, ge=0, le=1000)] = Field(
+        1, description="Groups, each of which gets every message."
+    )
     per_group: Count = Field(1, description="Connections that share the messages of one group.")
     agents_per_group: Count = Field(1, description="Processes the consumers of one group are spread over.")
     start: Literal["tailing", "after_backlog"] = Field(
@@ -194,4 +201,6 @@ class Workload(Frozen):
     keep_messages: Annotated[bool, Field(strict=True)] = Field(
         False, description="Keep one row of evidence per message."
     )
-    seed: CountOrNone = Field(1, description="Decides payloads, keys and Poisson times.")
+    seed: Annotated[int, Field(strict=True, ge=0, lt=1 << 63)] = Field(
+        1, description="Decides payloads, keys and Poisson times."
+    )

@@ -52,7 +52,7 @@ phases:
 
 # sweep:                        # one cell for each combination, besides brokers
 #   producers.rate: [5_000/s, 10_000/s, 20_000/s]
-#   broker_settings.kafka.log.flush.interval.messages: [1, 10_000]
+#   broker_settings.kafka.num.io.threads: [2, 8]
 
 repeats: 3                      # interleaved so that drift of the machine falls on all cells alike
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
-import brokerlab.brokers
+from brokerlab.brokers import registry
 from brokerlab.workload import shipped
 from brokerlab.workload.edge import Workload
 from brokerlab.workload.load import plan_workload
 from brokerlab.workload.schema import json_schema
 from brokerlab.workload.template import commented_workload
-
-FOLDER = Path(brokerlab.brokers.__file__).parent
 
 
 def test_the_promised_workloads_are_there():
@@ -31,13 +28,9 @@ def test_a_shipped_workload_plans_under_its_name_with_a_question(name, broker_na
     assert run.repeats >= 3
 
 
-@pytest.mark.skipif(
-    not all((FOLDER / name / "broker.py").exists() for name in ("kafka", "nats")), reason="a broker folder is missing"
-)
 @pytest.mark.parametrize("name", shipped.names())
 def test_a_shipped_workload_plans_on_the_real_brokers(name):
-    from brokerlab.brokers.registry import broker_named
-
+    broker_named = registry.broker_named
     assert {cell.broker for cell in plan_workload(name, broker_named=broker_named).cells} == {"kafka", "nats"}
 
 
@@ -46,6 +39,20 @@ def test_the_template_plans_as_it_stands_and_shows_every_field(written, broker_n
     assert len(run.cells) == 2
     for field in Workload.model_fields:
         assert re.search(rf"\b{field}:", commented_workload()), field
+
+
+def test_the_template_plans_on_the_real_brokers(written):
+    assert len(plan_workload(written(commented_workload()), broker_named=registry.broker_named).cells) == 2
+
+
+def test_the_settings_named_in_the_template_exist(written):
+    text = commented_workload()
+    for part in ("sweep", "broker_settings", "client_settings"):
+        lines = re.findall(rf"^# {part}:.*\n(?:#  .*\n)+", text, re.MULTILINE)
+        assert len(lines) == 1
+        text = text.replace(lines[0], re.sub(r"^# ", "", lines[0], flags=re.MULTILINE))
+    cells = plan_workload(written(text), broker_named=registry.broker_named).cells
+    assert len(cells) == 9  # three rates, of which kafka has each with two settings
 
 
 def test_every_alternative_in_the_template_can_be_uncommented(written, broker_named):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+from brokerlab.brokers import registry
 from brokerlab.workload import shipped
 from brokerlab.workload.edge import Consumers, Destinations, Keys, Payload, Phases, Producers, Workload
 from brokerlab.workload.load import plan_workload
@@ -42,10 +44,17 @@ def test_the_objectives_shown_are_read():
     assert len([parse_objective(text) for text in shown]) == 5
 
 
-def test_the_overrides_shown_plan(broker_named, monkeypatch):
-    monkeypatch.setattr("brokerlab.workload.load.own_problems", lambda *_: ())
+def test_the_sweep_shown_plans_on_the_real_brokers():
+    shown = re.findall(r"```yaml\n(brokers:.*?)```", PAGE, re.DOTALL)[0]
+    sweep = yaml.safe_load(shown)["sweep"]
+    overrides = [f"sweep.{path}={json.dumps(values)}" for path, values in sweep.items()]
+    run = plan_workload("demo", overrides=overrides, broker_named=registry.broker_named)
+    assert len(run.cells) == 3 * 2 * 2 * (2 + 1)
+
+
+def test_the_overrides_shown_plan_on_the_real_brokers():
     commands = re.findall(r"^    brokerlab run (\S+) (--set .*)$", PAGE, re.MULTILINE)
     assert len(commands) == 4
     for name, flags in commands:
         overrides = [one.strip("' ") for one in flags.split("--set ") if one]
-        assert plan_workload(name, overrides=overrides, broker_named=broker_named).cells
+        assert plan_workload(name, overrides=overrides, broker_named=registry.broker_named).cells
