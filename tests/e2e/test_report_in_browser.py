@@ -108,6 +108,17 @@ def test_all_charts_are_drawn_without_complaint_or_network(visit: Open, report: 
     assert seen.requests == [report.as_uri()]
 
 
+def test_a_canvas_has_the_pixels_it_shows(visit: Open, report: Path, tmp_path: Path) -> None:
+    """Drawn before the page knew its width, a chart would be stretched."""
+    single = write_report(write_results(tmp_path / "run", Story(cells=1, repeats=1, measure_s=6, rate_per_s=100)))
+    for path in (report, single):
+        sizes = visit(path).page.evaluate(
+            "[...document.querySelectorAll('canvas')].map(c => [c.width / devicePixelRatio, c.getBoundingClientRect().width])"
+        )
+        assert len(sizes) >= 7
+        assert all(abs(pixels - shown) < 2 for pixels, shown in sizes), sizes
+
+
 def test_no_chart_is_wider_than_its_frame(visit: Open, report: Path) -> None:
     for width in (1280, 400):
         page = visit(report, width=width).page
@@ -259,6 +270,8 @@ def test_it_prints_in_light_colours_with_charts(visit: Open, report: Path) -> No
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     assert min(background(page)) == 255
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 with its margins
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
     assert page.locator("nav").is_hidden()
     assert min(drawn(page, "throughput")) > 1000
     page.emulate_media(media="screen")

@@ -137,7 +137,9 @@ const Heat = (() => {
       paint(view.canvas, view, scale);
       follow(view.canvas, view, view.tip);
     }
-    if (all.length) host.append(key(scale));
+    // Beside the grid, not in it: an item across all columns would keep empty ones open.
+    if (host.nextElementSibling?.classList.contains("key")) host.nextElementSibling.remove();
+    if (all.length) host.after(key(scale));
   }
 
   function key(scale) {

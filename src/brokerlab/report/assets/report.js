@@ -10,8 +10,14 @@
     return host && { host, controls: document.querySelector(`[data-controls="${name}"]`) };
   }
 
+  /** Cells with rows in a table, in the plan's order. */
+  function known(table) {
+    const found = new Set(R.distinct(table, "cell"));
+    return R.page.cells.map((c) => c.cell).filter((c) => found.has(c));
+  }
+
   function cellsOf(table, state, draw, controls, most) {
-    const cells = R.page.cells.map((c) => c.cell).filter((c) => R.distinct(table, "cell").includes(c));
+    const cells = known(table);
     state.cells = cells.slice(0, most);
     if (cells.length < 2) return;
     const said = R.element("p", { class: "caption", "aria-live": "polite" });
@@ -25,12 +31,12 @@
   function repeatsOf(table, state, draw, controls, merged) {
     const repeats = R.distinct(table, "repeat").filter((r) => merged || r > 0);
     state.repeat = merged && repeats.includes(0) ? 0 : repeats[0];
-    if (repeats.length > 1)
+    if (repeats.filter((r) => r > 0).length > 1)
       R.choice(controls, "repeat", repeats.map((r) => ({ value: r, text: r ? String(r) : "all" })), state.repeat, (r) => { state.repeat = r; draw(); });
   }
 
   function measuresOf(table, state, draw, controls) {
-    const measures = Object.keys(R.measures).filter((m) => R.distinct(table, "measure").includes(m));
+    const found = new Set(R.distinct(table, "measure")), measures = Object.keys(R.measures).filter((m) => found.has(m));
     state.measure = measures.includes("end_to_end_latency") ? "end_to_end_latency" : measures[0];
     if (measures.length > 1)
       R.choice(controls, "latency", measures.map((m) => ({ value: m, text: R.short[m] })), state.measure, (m) => { state.measure = m; draw(); });
@@ -48,7 +54,7 @@
 
   function limits() {
     const at = place("limits");
-    const cells = R.page.cells.map((c) => c.cell).filter((c) => R.distinct("rate_per_second", "cell").includes(c));
+    const cells = known("rate_per_second");
     if (!at || !cells.length) return;
     const state = { cell: cells[0] }, draw = () => Lines.limits(at.host, state);
     if (cells.length > 1)
@@ -67,8 +73,8 @@
     button.addEventListener("click", () => { root.dataset.theme = now() === "dark" ? "light" : "dark"; say(); redraw(); });
     prefers.addEventListener("change", () => { say(); redraw(); });
     let kept;
-    addEventListener("beforeprint", () => { kept = root.dataset.theme; root.dataset.theme = "light"; redraw(); });
-    addEventListener("afterprint", () => { if (kept) root.dataset.theme = kept; else delete root.dataset.theme; redraw(); });
+    addEventListener("beforeprint", () => { kept = root.dataset.theme; root.dataset.theme = "light"; root.classList.add("printing"); redraw(); });
+    addEventListener("afterprint", () => { if (kept) root.dataset.theme = kept; else delete root.dataset.theme; root.classList.remove("printing"); redraw(); });
     say();
   }
 

@@ -12,6 +12,7 @@ from brokerlab.report.source import Row, Source
 _RATES = ("received_per_s", "backlog_received_per_s", "sent_per_s")
 _LATENCIES = ("end_to_end_latency_p99_ns", "publish_latency_p99_ns")
 SHOWN_CELLS = 8
+_ROOMY_CELLS = 4  # more than this and each takes less room: the intervals are in the headline table too
 _LEVELS = {
     "L1": "replicated and fsynced before the acknowledgement",
     "L2": "replicated, not fsynced",
@@ -106,7 +107,13 @@ def _panel(source: Source, metric: str) -> Html | None:
     )
     better = "higher is better" if metric.endswith("_per_s") else "lower is better"
     heading = tag("h3", figures.metric_name(metric).capitalize(), tag("span", better, class_="sub"))
-    return tag("div", heading, tag("ul", lines, class_="lines"), axis, class_="panel")
+    return tag(
+        "div",
+        heading,
+        tag("ul", lines, class_="lines dense" if len(lines) > _ROOMY_CELLS else "lines"),
+        axis,
+        class_="panel",
+    )
 
 
 def _line(source: Source, cell: str, row: Row, metric: str, index: int, where: Callable[[float], float]) -> Html:
@@ -114,7 +121,8 @@ def _line(source: Source, cell: str, row: Row, metric: str, index: int, where: C
     ticks = [
         tag("i", class_="tick", style=f"left:{where(v)}%") for v in row["values"] if v is not None and math.isfinite(v)
     ]
-    interval = f"{figures.quantity(metric, row['low'])} to {figures.quantity(metric, row['high'])}"
+    ends = f"{figures.quantity(metric, row['low'])} to {figures.quantity(metric, row['high'])}"
+    interval = ends if row["n"] > 1 else "one repeat: no interval"
     level = source.durability(cell)
     return tag(
         "li",

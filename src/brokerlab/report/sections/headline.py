@@ -99,10 +99,10 @@ def _sizes(source: Source, cell: str) -> Cell:
     return Cell(row["n"] if row else 0, f"× {figures.count(samples)}" if samples else None)
 
 
-def _interval(metric: str, row: Row) -> str:
+def _interval(metric: str, row: Row) -> str | None:
     """Both ends, in one unit where they share it: "11.2 – 12.9 ms"."""
     if row["n"] < 2:
-        return "one repeat"
+        return None  # column n says that there is no interval to show
     first, last = figures.quantity(metric, row["low"]), figures.quantity(metric, row["high"])
     unit = last.lstrip("0123456789.,")
     return f"{first.removesuffix(unit) if unit else first} – {last}"

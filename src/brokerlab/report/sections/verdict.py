@@ -135,17 +135,27 @@ def _listed(items: Sequence[Child]) -> Html:
 
 
 def _objectives(objectives: tuple[ObjectiveResult, ...], source: Source) -> Html | None:
+    """One entry per objective, with the value of each cell; where there are many cells, of those that did not meet it."""
     if not objectives:
         return None
-    items = [
-        tag(
-            "li",
-            status(o.met),
-            tag("span", o.text, class_="objective-text"),
-            tag("span", f"{source.label(o.cell)}: {objective_value(o)}", class_="where"),
+    items = []
+    for text in dict.fromkeys(o.text for o in objectives):
+        cells = [o for o in objectives if o.text == text]
+        worst = min((o.met for o in cells), key=("missed", "cannot tell", "met").index)
+        many = len(cells) > _SHOWN_REASONS
+        named = [o for o in cells if o.met != "met"][:_SHOWN_REASONS] if many else cells
+        values = [
+            f"{source.label(o.cell)} {objective_value(o)}" + ("" if o.met == worst else f" ({o.met})") for o in named
+        ]
+        tally = [f"met by {sum(o.met == 'met' for o in cells)} of {len(cells)} cells"] if many else []
+        items.append(
+            tag(
+                "li",
+                status(worst),
+                tag("span", text, class_="objective-text"),
+                tag("span", " · ".join(tally + values), class_="where"),
+            )
         )
-        for o in objectives
-    ]
     met = sum(o.met == "met" for o in objectives)
     return tag(
         "div",
