@@ -125,10 +125,12 @@ class NatsConsumer:
             self._link.run_now(self._pull())
 
     def acknowledge(self, deliveries: Deliveries) -> None:
+        if len(deliveries) == 0:
+            return
         replies: list[str] = deliveries.token  # type: ignore[assignment]
         for reply in replies:
             self._unacknowledged.pop(reply, None)
-        if self._policies[0] == "none" or not replies:
+        if self._policies[0] == "none":
             return
         if self._policies[0] == "all":
             # The last of each stream acknowledges all before it.

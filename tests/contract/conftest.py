@@ -1,0 +1,34 @@
+"""One started server per broker and number of nodes for the whole suite; destinations are new for every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from contract_load import cell_for
+from contract_servers import Running, offered, start, weakest_level
+
+from brokerlab.brokers.registry import broker_named
+
+
+@pytest.fixture(scope="session", params=offered(), ids=lambda p: f"{p[0]}-{p[1]}")
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    name, nodes = request.param
+    broker = broker_named(name)
+    cell = cell_for(name, nodes, weakest_level(broker, nodes))
+    cluster = start(broker, cell, tmp_path_factory.mktemp(f"{name}-{nodes}"))
+    admin = None
+    try:
+        admin = broker.admin(cluster.endpoint(), cell)
+        yield Running(broker, cell, cluster, admin)
+    finally:
+        if admin is not None:
+            admin.close()
+        cluster.stop()
+        cluster.clean()
+
+
+@pytest.fixture
+def running(server: Running) -> Iterator[Running]:
+    yield server
+    server.end_test()

@@ -1,0 +1,81 @@
+"""Starting brokers for the contract suite, and drivers on them that a test need not close."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from contract_load import Sender, agent_plan, deadline, unique
+
+from brokerlab.brokers.contract import Admin, Broker, Cluster, Consumer
+from brokerlab.brokers.registry import BROKERS, broker_named
+from brokerlab.model.plan import CellPlan, Durability, Endpoint
+
+START_S = 180.0
+
+
+def weakest_level(broker: Broker, nodes: int) -> Durability:
+    """The level that costs least: the suite is about behaviour, one test of it about levels."""
+    return max(broker.capabilities.durability_levels[nodes])
+
+
+def offered() -> list[tuple[str, int]]:
+    return [(name, nodes) for name in BROKERS for nodes in broker_named(name).capabilities.nodes]
+
+
+def start(broker: Broker, cell: CellPlan, directory: Path) -> Cluster:
+    """A ready cluster; stopped again if it does not become ready."""
+    assert broker.problems(cell) == []
+    assert broker.install(lambda _what, _share: None).installed
+    cluster = broker.cluster(cell, directory / "data", directory / "logs")
+    try:
+        cluster.start()
+        cluster.wait_ready(deadline(START_S))
+    except BaseException:
+        cluster.stop()
+        raise
+    return cluster
+
+
+@dataclass
+class Running:
+    """A started broker, and drivers on it that are closed when the test ends."""
+
+    broker: Broker
+    cell: CellPlan
+    cluster: Cluster
+    admin: Admin
+    destinations: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+    _open: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return self.cluster.endpoint()
+
+    def destination(self, *groups: str, name: str = "d") -> str:
+        """A new destination with these groups."""
+        made = unique(name)
+        self.destinations.append(made)
+        self.groups += groups
+        self.admin.create((made,), self.cell.partitions, groups)
+        return made
+
+    def sender(self, *destinations: str, number: int = 0) -> Sender:
+        producer = self.broker.producer(agent_plan(self.cell, self.endpoint, destinations), number)
+        self._open.append(lambda: producer.close(deadline(5)))
+        return Sender(producer, self.cell.partitions * len(destinations), number)
+
+    def consumer(self, group: str, *destinations: str, number: int = 0, acknowledge: str = "batch") -> Consumer:
+        consumer = self.broker.consumer(agent_plan(self.cell, self.endpoint, destinations, group, acknowledge), number)
+        self._open.append(lambda: consumer.close(deadline(5)))
+        return consumer
+
+    def end_test(self) -> None:
+        for close in reversed(self._open):
+            close()
+        self._open.clear()
+        self.admin.delete(tuple(self.destinations), tuple(self.groups))
+        self.destinations.clear()
+        self.groups.clear()

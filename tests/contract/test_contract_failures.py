@@ -1,0 +1,132 @@
+"""Brokers that die, and every durability level offered. These start servers of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from contract_load import PATIENCE_S, cell_for, deadline
+from contract_servers import Running, offered, start, weakest_level
+
+from brokerlab.brokers.registry import BROKERS, broker_named
+from brokerlab.errors import BrokerError
+from brokerlab.model.blocks import ACKNOWLEDGED, UNKNOWN
+from brokerlab.model.plan import Durability
+
+
+@pytest.mark.parametrize("name", BROKERS)
+def test_a_killed_server_makes_open_messages_unknown_and_nothing_hangs(name: str, tmp_path: Path) -> None:
+    broker = broker_named(name)
+    cell = cell_for(name, 1, weakest_level(broker, 1))
+    cluster = start(broker, cell, tmp_path)
+    running = Running(broker, cell, cluster, broker.admin(cluster.endpoint(), cell))
+    try:
+        destination = running.destination("g")
+        consumer = running.consumer("g", destination)
+        sender = running.sender(destination)
+        sender.send(100)
+        sender.settle()
+        # Frozen first, so that what is sent now surely stays open.
+        (pid,) = (node.pid for node in cluster.nodes())
+        os.kill(pid, signal.SIGSTOP)
+        taken = sender.producer.send(sender.block(50))
+        sender.taken += taken
+        os.kill(pid, signal.SIGKILL)
+        until = deadline()
+        while not cluster.dead_nodes():
+            assert time.monotonic_ns() < until
+            time.sleep(0.01)
+        assert taken > 0
+        _settles_unknown_or_stays_open(name, sender, taken)
+        _gives_nothing_or_says_so(consumer)
+    finally:
+        for close in running._open:
+            close()
+        running.admin.close()
+        cluster.stop()
+        cluster.clean()
+    assert cluster.dead_nodes() == () or cluster.log_tail() is not None
+
+
+def _settles_unknown_or_stays_open(name: str, sender, taken: int) -> None:  # type: ignore[no-untyped-def]
+    """librdkafka keeps trying until its message timeout: there the engine's own timeout calls them unknown."""
+    until = deadline(5.0 if name == "kafka" else PATIENCE_S)
+    while len(sender.outcomes) < sender.taken and time.monotonic_ns() < until:
+        sender.collect()
+        time.sleep(0.001)
+    late = [outcome for index, outcome in sender.outcomes.items() if index >= 100]
+    assert ACKNOWLEDGED not in late
+    assert set(late) <= {UNKNOWN}
+    if name != "kafka":
+        assert len(late) == taken
+        assert sum(sender.errors.values()) == taken
+
+
+def _gives_nothing_or_says_so(consumer) -> None:  # type: ignore[no-untyped-def]
+    begun = time.monotonic()
+    try:
+        for _ in range(3):
+            consumer.receive(100, time.monotonic_ns() + 100_000_000)
+    except BrokerError:
+        pass
+    assert time.monotonic() - begun < PATIENCE_S
+
+
+LEVELS = [
+    (name, nodes, level)
+    for name, nodes in offered()
+    for level in broker_named(name).capabilities.durability_levels[nodes]
+    if level != weakest_level(broker_named(name), nodes)  # those run through the whole suite
+]
+
+
+@pytest.mark.parametrize(("name", "nodes", "level"), LEVELS)
+def test_every_level_offered_is_reached_and_read_back(name: str, nodes: int, level: Durability, tmp_path: Path) -> None:
+    broker = broker_named(name)
+    cell = cell_for(name, nodes, level)
+    cluster = start(broker, cell, tmp_path)
+    running = Running(broker, cell, cluster, broker.admin(cluster.endpoint(), cell))
+    try:
+        destination = running.destination()
+        computed = running.admin.durability((destination,))
+        assert computed.level == level, computed.because
+        sender = running.sender(destination)
+        sender.send(100)
+        assert set(sender.settle().values()) == {ACKNOWLEDGED}
+        running.end_test()
+    finally:
+        running.admin.close()
+        cluster.stop()
+        cluster.clean()
+
+
+@pytest.mark.parametrize("name", BROKERS)
+def test_levels_and_node_counts_not_offered_are_absent_from_capabilities(name: str) -> None:
+    capabilities = broker_named(name).capabilities
+    assert set(capabilities.durability_levels) == set(capabilities.nodes)
+    assert all(levels for levels in capabilities.durability_levels.values())
+    for nodes, levels in capabilities.durability_levels.items():
+        if nodes == 1:
+            assert Durability.L1 not in levels
+            assert Durability.L2 not in levels
+
+
+@pytest.mark.parametrize("name", BROKERS)
+def test_a_stopped_cluster_leaves_no_process_and_no_data(name: str, tmp_path: Path) -> None:
+    broker = broker_named(name)
+    cluster = start(broker, cell_for(name, 1, weakest_level(broker, 1)), tmp_path)
+    pids = [node.pid for node in cluster.nodes()]
+    cluster.stop()
+    cluster.stop()
+    assert cluster.dead_nodes() == (), "a node that was stopped has not died"
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    assert list((tmp_path / "logs").iterdir()), "logs stay"
+    cluster.clean()
+    cluster.clean()
+    assert not (tmp_path / "data").exists()
+    assert list((tmp_path / "logs").iterdir())
