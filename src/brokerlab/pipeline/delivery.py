@@ -101,7 +101,7 @@ def delivery(stretches: DataFrame, sequence: DataFrame, activity: DataFrame, exe
     )
     parts = [counts, marked, reordered(sequence), strange]
     joined = reduce(lambda left, right: left.join(sf.broadcast(right), list(_KEY), "left"), parts, executions)
-    names = [c.name for c in DELIVERY.columns if c.type == "long"]
+    names = [c.name for c in DELIVERY.columns if c.type == "long" and c.name != "unexpected"]
     filled = joined.na.fill(0, ["strange", "never_sent", *names])
     for name in ("lost", "unknown_absent"):  # nobody was there to receive: nothing can be said to be missing
         filled = filled.withColumn(name, sf.when(sf.col("group") != NO_GROUP, sf.col(name)).otherwise(sf.lit(0)))

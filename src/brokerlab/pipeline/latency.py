@@ -101,9 +101,15 @@ def with_all_repeats(frame: DataFrame) -> DataFrame:
     return frame.unionByName(frame.withColumn("repeat", sf.lit(ALL_REPEATS)))
 
 
+def with_all_repeats_merged(per_second: DataFrame) -> DataFrame:
+    """(PHASE_KEY, bucket, count) from `per_second`, each repeat by itself and, as repeat 0, all of them together."""
+    per_phase = per_second.groupBy(*PHASE_KEY, "bucket").agg(sf.sum("count").alias("count"))
+    return with_all_repeats(per_phase).groupBy(*PHASE_KEY, "bucket").agg(sf.sum("count").alias("count"))
+
+
 def latency_per_phase(samples: DataFrame, per_phase: DataFrame) -> DataFrame:
-    """`per_phase` is merged by PHASE_KEY with repeat 0 added. Only-negative samples leave quantiles of 0."""
-    sums = totals(with_all_repeats(samples.drop("bucket")), PHASE_KEY)
+    """`per_phase` is with_all_repeats_merged. Only-negative samples leave quantiles of 0."""
+    sums = totals(with_all_repeats(samples.drop("bucket", "count")), PHASE_KEY)
     joined = sums.join(quantiles(per_phase, PHASE_KEY), list(PHASE_KEY), "left").na.fill(0, list(QUANTILES))
     return declared(joined, LATENCY_PER_PHASE)
 

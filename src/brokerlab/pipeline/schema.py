@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -16,6 +17,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
 
 _TYPES: dict[str, DataType] = {
@@ -24,22 +26,23 @@ _TYPES: dict[str, DataType] = {
     "long": LongType(),
     "double": DoubleType(),
     "boolean": BooleanType(),
-    "array<int>": ArrayType(IntegerType(), containsNull=False),
-    "array<long>": ArrayType(LongType(), containsNull=False),
-    "array<double>": ArrayType(DoubleType(), containsNull=False),
+    "array<int>": ArrayType(IntegerType()),
+    "array<long>": ArrayType(LongType()),
+    "array<double>": ArrayType(DoubleType()),
 }
 
 
+@cache
 def spark_schema(table: Table) -> StructType:
-    """The columns of `table` in order."""
-    return StructType([StructField(c.name, _TYPES[c.type], c.nullable) for c in table.columns])
+    """The columns of `table` in order. All nullable: files and outer joins are; the silver layer refuses nulls."""
+    return StructType([StructField(c.name, _TYPES[c.type]) for c in table.columns])
 
 
 def declared(frame: DataFrame, table: Table) -> DataFrame:
-    """`frame` with exactly the columns of `table`, in order and of the declared types. A missing column is an error."""
-    return frame.select(*[sf.col(f"`{c.name}`").cast(_TYPES[c.type]).alias(c.name) for c in table.columns])
+    """A select of exactly the columns of `table`, in order and of the declared types. A missing column is an error."""
+    return frame.to(spark_schema(table))
 
 
 def empty(spark: SparkSession, table: Table) -> DataFrame:
     """No rows of `table`."""
-    return spark.createDataFrame([], spark_schema(table))
+    return declared(spark.createDataFrame(arrow_schema(table).empty_table()), table)

@@ -38,6 +38,7 @@ SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # listing is done; no job for it
     "spark.sql.execution.arrow.maxRecordsPerBatch": "262144",
     "spark.sql.codegen.wholeStage": "false",  # compiling a stage takes longer than running it on these row counts
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # else every column expression records a stack trace
     "spark.shuffle.compress": "false",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     "spark.driver.host": "127.0.0.1",
@@ -62,8 +63,15 @@ appender.console.layout.pattern = spark: %p %c{1}: %m%n
 def spark_session(java_home: Path | None = None) -> Iterator[SparkSession]:
     """A session for the length of a block. `java_home` is where bin/java lies; None leaves the search to Spark.
 
-    What the JVM itself says goes to a file that lives as long as the session, not to the user's terminal.
+    What the JVM itself says goes to a file that lives as long as the session, not to the user's terminal. A process
+    has one session: within a block that already runs, this gives the same one and leaves it running.
     """
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
     with tempfile.TemporaryDirectory(prefix="brokerlab-spark-") as scratch, _environment(java_home):
         archive = _ClassArchive.of(java_home)
         session = _start(Path(scratch), archive)

@@ -1,0 +1,89 @@
+"""From a run directory to its tables and verdict.json. Reads evidence only; can be run again at any time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from brokerlab.model.arrow import arrow_schema
+from brokerlab.pipeline.bronze import Bronze, find_evidence
+from brokerlab.pipeline.checks import Findings
+from brokerlab.pipeline.executions import execution_facts
+from brokerlab.pipeline.gold import Gold, make_gold
+from brokerlab.pipeline.session import spark_session
+from brokerlab.pipeline.summary import comparison, figures, only_finished, run_summary
+from brokerlab.pipeline.verdict import make_verdict
+from brokerlab.results.directory import RunDirectory, write_json
+from brokerlab.results.tables import COMPARISON, RESULT_TABLES, RUN_SUMMARY
+from brokerlab.results.verdict import Verdict
+
+READ_BY_VERDICT = ("rate_per_second", "latency_per_phase", "latency_histogram", "delivery", "agent_health",
+                   "reading_per_second", "steadiness", "quarantined_row")  # fmt: skip
+
+
+def analyze(run_directory: Path, *, java_home: Path | None = None) -> Verdict:
+    """Make tables/ and verdict.json of the run, and return the verdict.
+
+    Works on whatever there is: executions that are missing, cut off or damaged are reasons in the verdict. Without any
+    evidence Spark is not even started. The same evidence gives the same files.
+    """
+    run = RunDirectory(run_directory)
+    bronze = find_evidence(run.path)
+    gold = Gold({}, [], [], []) if bronze.is_empty() else _with_spark(run, bronze, java_home)
+    verdict, tables = _judge(run, bronze, gold)
+    write_tables(run, tables)
+    write_json(run.verdict_file, verdict.model_dump(mode="json"))
+    return verdict
+
+
+def _with_spark(run: RunDirectory, bronze: Bronze, java_home: Path | None) -> Gold:
+    plan = run.plan()
+    aside = [(s.execution, s.table) for s in bronze.set_aside]
+    facts = partial(execution_facts, plan, run.state(), bronze.executions(), aside)
+    with spark_session(java_home) as spark:
+        return make_gold(spark, bronze, facts, [f"{e.cell}-r{e.repeat}" for e in plan.order])
+
+
+def _judge(run: RunDirectory, bronze: Bronze, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]:
+    """The verdict, and all result tables, summaries included."""
+    plan, state, environment = run.plan(), run.state(), run.environment()
+    rows: dict[str, list[Any]] = {n: gold.tables[n].to_pylist() if n in gold.tables else [] for n in READ_BY_VERDICT}
+    found = figures(rows["rate_per_second"], rows["latency_per_phase"], rows["delivery"], rows["agent_health"])
+    findings = Findings(
+        plan=plan,
+        state=state,
+        environment=environment,
+        tables=rows,
+        figures=found,
+        events=list(gold.events),
+        errors=list(gold.errors),
+        set_aside=tuple((s.execution, str(s)) for s in bronze.set_aside),
+        with_evidence=frozenset(bronze.executions()),
+    )
+    summary = run_summary(only_finished(found, state), plan, environment)
+    tables = {name: gold.tables.get(name, arrow_schema(t).empty_table()) for name, t in RESULT_TABLES.items()}
+    tables[RUN_SUMMARY.name] = pa.Table.from_pylist(summary, arrow_schema(RUN_SUMMARY))
+    tables[COMPARISON.name] = pa.Table.from_pylist(comparison(summary), arrow_schema(COMPARISON))
+    return make_verdict(findings, [str(s) for s in bronze.set_aside]), tables
+
+
+def write_tables(run: RunDirectory, tables: dict[str, pa.Table]) -> None:
+    """Replace tables/ as a whole: a reader sees the old tables or the new ones, never a mixture."""
+    fresh = run.path / f".tables-new-{os.getpid()}"
+    old = run.path / f".tables-old-{os.getpid()}"
+    shutil.rmtree(fresh, ignore_errors=True)
+    for name, table in tables.items():
+        (fresh / name).mkdir(parents=True)
+        pq.write_table(
+            table.cast(arrow_schema(RESULT_TABLES[name])), fresh / name / "part-0.parquet", compression="zstd"
+        )
+    if run.tables.exists():
+        run.tables.replace(old)
+    fresh.replace(run.tables)
+    shutil.rmtree(old, ignore_errors=True)

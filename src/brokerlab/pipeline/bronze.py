@@ -1,0 +1,49 @@
+"""Evidence into Spark: the readable segments of a run, with declared schemas; what is unreadable is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from brokerlab.evidence.segments import Segment, SetAside, segments
+from brokerlab.evidence.tables import ACTIVITY, ERROR, EVENT, INTERVAL, OUTCOME, READING, SEQUENCE
+from brokerlab.model.tables import Table
+from brokerlab.pipeline.schema import empty, spark_schema
+
+READ = (INTERVAL, ACTIVITY, SEQUENCE, OUTCOME, ERROR, EVENT, READING)
+
+
+@dataclass(frozen=True)
+class Bronze:
+    """What lies in a run directory: segments by table name, and what was set aside."""
+
+    segments: dict[str, list[Segment]]
+    set_aside: tuple[SetAside, ...]
+
+    def rows(self, table: Table) -> int:
+        """Rows by the files' own footers: the number that later layers must account for."""
+        return sum(s.rows for s in self.segments[table.name])
+
+    def is_empty(self) -> bool:
+        return not any(self.segments.values())
+
+    def executions(self) -> set[str]:
+        """Executions that left evidence of load (probes and events alone do not count)."""
+        return {s.execution for t in (INTERVAL, ACTIVITY, SEQUENCE, OUTCOME) for s in self.segments[t.name]}
+
+
+def find_evidence(run_directory: Path) -> Bronze:
+    """Check every segment of every table; see evidence.segments."""
+    found = {table.name: segments(run_directory, table) for table in READ}
+    aside = tuple(bad for _, set_aside in found.values() for bad in set_aside)
+    return Bronze({name: good for name, (good, _) in found.items()}, aside)
+
+
+def read_bronze(spark: SparkSession, bronze: Bronze, table: Table) -> DataFrame:
+    """The rows of `table` as they were written."""
+    paths = [str(s.path) for s in bronze.segments[table.name]]
+    if not paths:
+        return empty(spark, table)
+    return spark.read.schema(spark_schema(table)).parquet(*paths)

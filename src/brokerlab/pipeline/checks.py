@@ -1,0 +1,313 @@
+"""Why a run may not be believed: one small function per reason, each with its number and its limit.
+
+A check that crashes is "cannot tell", never a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from brokerlab.model.plan import CellPlan, Phase, RunPlan
+from brokerlab.pipeline.executions import event_detail
+from brokerlab.pipeline.summary import Figures, Row, measured_bounds
+from brokerlab.results.verdict import Reason
+
+ACHIEVED_LIMIT = 0.99
+SEND_DELAY_SHARE_LIMIT = 0.10
+SEND_DELAY_FLOOR_NS = 1_000_000  # lateness below 1 ms is the scheduler's own grain, whatever share of a latency it is
+AGENT_CPU_LIMIT = 0.90
+BEHIND_SHARE = 0.01  # of a second's messages: less is a tick or two
+NOISE_LIMIT_CORES = 0.20
+SHORTEST_MEASURE_S = 5
+CUT_SHORT_SHARE = 0.90
+NOISE_METRICS = {"cpu_steal_cores": "taken by the hypervisor", "cpu_foreign_cores": "used by other programs"}
+LAST_LINES = 3
+
+Weight = Literal["invalid", "cannot tell", "note"]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All a check may look at: what was asked, what the runner noted, and the small tables."""
+
+    plan: RunPlan
+    state: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    tables: Mapping[str, list[Row]]
+    figures: Figures
+    events: list[Row] = field(default_factory=list)
+    errors: list[Row] = field(default_factory=list)
+    set_aside: tuple[tuple[str, str], ...] = ()  # (execution, text)
+    with_evidence: frozenset[str] = frozenset()
+
+    def cell(self, name: str) -> CellPlan:
+        return next(c for c in self.plan.cells if c.cell == name)
+
+    def rows(self, table: str) -> list[Row]:
+        return self.tables.get(table, [])
+
+    def execution_state(self, cell: str, repeat: int) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.state.get("executions", {}).get(f"{cell}-r{repeat}", {})
+        return found
+
+
+def _reason(
+    code: str, weight: Weight, row: Row, text: str, value: float | None = None, limit: float | None = None
+) -> Reason:
+    return Reason(code=code, weight=weight, cell=row["cell"], repeat=row["repeat"], text=text, value=value, limit=limit)
+
+
+def is_closed(cell: CellPlan) -> bool:
+    return cell.producers.schedule.arrival == "closed"
+
+
+def load_not_delivered(f: Findings) -> Iterable[Reason]:
+    """Open loop: messages of the measure phase sent within it / messages due in it, below 99 %."""
+    sums: dict[tuple[str, int], dict[str, int]] = {}
+    for row in f.rows("rate_per_second"):
+        if row["role"] != "producer" or is_closed(f.cell(row["cell"])):
+            continue
+        totals = sums.setdefault((row["cell"], row["repeat"]), {"due": 0, "sent": 0, "late": 0})
+        totals["late" if row["phase"] == Phase.DRAIN.value else "sent"] += row["sent"]
+        totals["due"] += row["due"]
+    for (cell, repeat), totals in sorted(sums.items()):
+        if totals["due"] == 0:
+            continue
+        achieved = totals["sent"] / totals["due"]
+        if achieved < ACHIEVED_LIMIT:
+            text = (
+                f"the load was not delivered: {totals['sent']:,} of {totals['due']:,} messages due were sent in time"
+                f" ({achieved:.1%}, at least {ACHIEVED_LIMIT:.0%} needed)"
+            )
+            yield _reason(
+                "load_not_delivered", "invalid", {"cell": cell, "repeat": repeat}, text, achieved, ACHIEVED_LIMIT
+            )
+
+
+def target_not_scheduled(f: Findings) -> Iterable[Reason]:
+    """Uniform rates: what was due must be what the plan asks; a stalled agent could forget to schedule."""
+    due: dict[tuple[str, int], int] = {}
+    for row in f.rows("rate_per_second"):
+        if row["role"] == "producer":
+            key = (row["cell"], row["repeat"])
+            due[key] = due.get(key, 0) + row["due"]
+    for (name, repeat), n in sorted(due.items()):
+        cell = f.cell(name)
+        schedule = cell.producers.schedule
+        if schedule.arrival != "uniform" or schedule.rate_per_s is None:
+            continue
+        if f.execution_state(name, repeat).get("state") != "finished":
+            continue
+        planned = schedule.rate_per_s * cell.producers.count * (cell.phases.warm_up_s + cell.phases.measure_s)
+        share = n / planned
+        if share < ACHIEVED_LIMIT:
+            text = f"the agents scheduled {n:,} messages where the plan asks for {planned:,.0f} ({share:.1%})"
+            yield _reason(
+                "load_not_delivered", "invalid", {"cell": name, "repeat": repeat}, text, share, ACHIEVED_LIMIT
+            )
+
+
+def send_delay(f: Findings) -> Iterable[Reason]:
+    """Open loop: p99 of our own lateness above 10 % of the latency's p99, and above 1 ms."""
+    p99: dict[tuple[str, int], dict[str, int]] = {}
+    for row in f.rows("latency_per_phase"):
+        if row["phase"] == Phase.MEASURE.value and row["repeat"] > 0 and row["count"] > 0:
+            of = p99.setdefault((row["cell"], row["repeat"]), {})
+            of[row["measure"]] = max(of.get(row["measure"], 0), row["p99_ns"])
+    for (cell, repeat), of in sorted(p99.items()):
+        latency = of.get("end_to_end_latency", of.get("publish_latency"))
+        delay = of.get("send_delay", 0)
+        if is_closed(f.cell(cell)) or latency is None or delay <= SEND_DELAY_FLOOR_NS:
+            continue
+        share = delay / latency
+        if share > SEND_DELAY_SHARE_LIMIT:
+            text = (
+                f"the agent itself was late: send_delay p99 {delay / 1e6:.1f} ms is {share:.0%} of the latency's p99"
+                f" {latency / 1e6:.1f} ms (at most {SEND_DELAY_SHARE_LIMIT:.0%} above 1 ms)"
+            )
+            yield _reason(
+                "send_delay", "invalid", {"cell": cell, "repeat": repeat}, text, share, SEND_DELAY_SHARE_LIMIT
+            )
+
+
+def agent_saturated(f: Findings) -> Iterable[Reason]:
+    """An agent above 90 % of a core while behind: producers by their schedule, consumers by what was sent."""
+    for row in f.rows("agent_health"):
+        cpu = row["cpu_cores_mean"]
+        if cpu <= AGENT_CPU_LIMIT:
+            continue
+        cell = f.cell(row["cell"])
+        sent = f.figures.get((cell.cell, "sent_per_s"), {}).get(row["repeat"], 0.0)
+        received = f.figures.get((cell.cell, "received_per_s"), {}).get(row["repeat"], 0.0)
+        if row["role"] == "producer":
+            behind = row["behind_max"] > BEHIND_SHARE * max(sent / cell.producers.agents, 1.0)
+        else:
+            behind = received < ACHIEVED_LIMIT * sent * cell.consumers.groups
+        closed = is_closed(cell) and row["role"] == "producer"
+        if not behind and not closed:
+            continue
+        weight: Weight = "note" if closed else "invalid"
+        tail = "the maximum found may be the agent's, not the broker's" if closed else "it was behind: it was the limit"
+        text = f"agent {row['agent']} used {cpu:.2f} cores (limit {AGENT_CPU_LIMIT}); {tail}"
+        yield _reason("agent_saturated", weight, row, text, cpu, AGENT_CPU_LIMIT)
+
+
+def noisy_neighbour(f: Findings) -> Iterable[Reason]:
+    """Mean over the measure phase of CPU that others took, above 20 % of a core."""
+    values: dict[tuple[str, int, str], list[float]] = {}
+    for row in f.rows("reading_per_second"):
+        if row["subject"] == "host" and row["phase"] == Phase.MEASURE.value and row["metric"] in NOISE_METRICS:
+            values.setdefault((row["cell"], row["repeat"], row["metric"]), []).append(row["value"])
+    for (cell, repeat, metric), of in sorted(values.items()):
+        mean = sum(of) / len(of)
+        if mean > NOISE_LIMIT_CORES:
+            text = f"{mean:.2f} cores were {NOISE_METRICS[metric]} (limit {NOISE_LIMIT_CORES})"
+            row = {"cell": cell, "repeat": repeat}
+            yield _reason("noisy_neighbour", "cannot tell", row, text, mean, NOISE_LIMIT_CORES)
+
+
+def drain_incomplete(f: Findings) -> Iterable[Reason]:
+    for row in f.rows("delivery"):
+        if not row["drained"]:
+            absent = row["lost"]
+            text = f"group {row['group']} was not drained: {absent:,} acknowledged messages were not seen, which is not yet 'lost'"
+            yield _reason("drain_incomplete", "cannot tell", row, text, float(absent), 0.0)
+        elif row["group"] == "":
+            yield _reason("no_consumers", "note", row, "no consumers: nothing can be said about lost messages")
+
+
+def not_steady(f: Findings) -> Iterable[Reason]:
+    """A rate or a p99 that drifts, or a rate without a level. Bursts and ramps are not meant to be steady."""
+    for row in f.rows("steadiness"):
+        cell = f.cell(row["cell"])
+        on_purpose = cell.producers.schedule.arrival in ("burst", "ramp") or cell.consumers.start == "after_backlog"
+        if row["label"] in ("flat", "short") or on_purpose:
+            continue
+        is_rate = row["series"] in ("sent", "received")
+        weight: Weight = "note" if row["label"] == "none" and not is_rate else "cannot tell"
+        how = "has no steady level" if row["label"] == "none" else f"is {row['label']}"
+        text = (
+            f"{row['series']} {how}: variation {row['variation']:.2f}, slope {row['slope_per_minute']:+.2f} a minute"
+            f" over {row['seconds']} s"
+        )
+        yield _reason("not_steady", weight, row, text, row["variation"])
+
+
+def too_short(f: Findings) -> Iterable[Reason]:
+    """Fewer than five seconds measured, or much less than planned."""
+    for (name, repeat), (first, last) in sorted(measured_bounds(f.rows("rate_per_second")).items()):
+        planned = f.cell(name).phases.measure_s
+        labelled = last - first + 2 if last > first else 1
+        row = {"cell": name, "repeat": repeat}
+        if labelled < SHORTEST_MEASURE_S:
+            text = f"only {labelled} s were measured, {SHORTEST_MEASURE_S} s are needed"
+            yield _reason("too_short", "cannot tell", row, text, labelled, SHORTEST_MEASURE_S)
+        elif labelled < CUT_SHORT_SHARE * planned - 1:
+            text = f"{labelled} s were measured where {planned:.0f} s were planned"
+            yield _reason("cut_short", "cannot tell", row, text, labelled, planned)
+
+
+def negative_latency(f: Findings) -> Iterable[Reason]:
+    for row in f.rows("latency_per_phase"):
+        if row["repeat"] > 0 and row["negative"] > 0:
+            text = f"{row['negative']:,} samples of {row['measure']} below zero: the clocks disagree by more than the latency"
+            yield _reason("negative_latency", "invalid", row, text, float(row["negative"]), 0.0)
+
+
+def something_died(f: Findings) -> Iterable[Reason]:
+    for event in f.events:
+        if event["kind"] in ("node_died", "agent_died"):
+            what = "broker node" if event["kind"] == "node_died" else "agent"
+            detail = event_detail(event)
+            name = detail.get("node") or detail.get("agent") or detail.get("name") or event["source"]
+            text = f"{what} {name} died while it was needed{_last_words(detail)}"
+            yield _reason("broker_died" if what == "broker node" else "agent_died", "invalid", event, text)
+
+
+def _last_words(detail: Mapping[str, Any]) -> str:
+    """Exit code and last log lines, whatever the event's writer called them."""
+    code = next((f", exit code {detail[k]}" for k in ("exit_code", "returncode", "code") if k in detail), "")
+    lines: list[str] = []
+    for key, value in detail.items():
+        if any(word in key for word in ("log", "line", "tail", "text", "reason", "message")):
+            lines += value.splitlines() if isinstance(value, str) else [str(v) for v in value or []]
+    kept = [line.strip() for line in lines if line.strip()][-LAST_LINES:]
+    return code + (": " + " | ".join(kept) if kept else "")
+
+
+def repeats_missing(f: Findings) -> Iterable[Reason]:
+    """Executions that failed, were cut off or never ran; and finished ones that left nothing."""
+    for e in f.plan.order:
+        row = {"cell": e.cell, "repeat": e.repeat}
+        state = f.execution_state(e.cell, e.repeat)
+        word, why = state.get("state"), state.get("reason")
+        tail = f": {why}" if why else ""
+        siblings = [o.repeat for o in f.plan.order if o.cell == e.cell]
+        any_finished = any(f.execution_state(e.cell, r).get("state") == "finished" for r in siblings)
+        weight: Weight = "note" if any_finished else "cannot tell"
+        if word == "finished":
+            if f"{e.cell}-r{e.repeat}" not in f.with_evidence:
+                yield _reason("no_evidence", "invalid", row, "finished, but left no evidence that can be read")
+        elif word == "failed":
+            yield _reason("failed", "invalid", row, f"failed{tail}")
+        elif word is None:
+            yield _reason("repeat_missing", weight, row, "has not run")
+        else:
+            yield _reason("repeat_missing", weight, row, f"was {'cut off' if word == 'running' else word}{tail}")
+
+
+def groups_silent(f: Findings) -> Iterable[Reason]:
+    """A group of which no consumer said anything: its messages are missing because nobody looked."""
+    for row in f.rows("delivery"):
+        if row["group"] and row["received"] == 0 and row["acknowledged"] > 0:
+            text = f"group {row['group']} received nothing at all of {row['acknowledged']:,} acknowledged messages"
+            yield _reason("nothing_received", "cannot tell", row, text, 0.0, float(row["acknowledged"]))
+
+
+def evidence_set_aside(f: Findings) -> Iterable[Reason]:
+    for execution, text in f.set_aside:
+        name, _, number = execution.rpartition("-r")
+        where = {"cell": name, "repeat": int(number) if number.isdigit() else None}
+        yield _reason("segment_quarantined", "cannot tell", where, f"a segment could not be read: {text}")
+    per: dict[tuple[str, int, str], list[str]] = {}
+    for row in f.rows("quarantined_row"):
+        per.setdefault((row["cell"], row["repeat"], row["table"]), []).append(row["reason"])
+    for (cell, repeat, table), reasons in sorted(per.items()):
+        text = f"{len(reasons)} rows of {table} broke a rule and were set aside, the first: {reasons[0]}"
+        yield _reason(
+            "rows_quarantined", "cannot tell", {"cell": cell, "repeat": repeat}, text, float(len(reasons)), 0.0
+        )
+
+
+def errors_seen(f: Findings) -> Iterable[Reason]:
+    for row in f.errors[:10]:
+        text = f"{row['count']:,} x {row['kind']}: {row['text']}"
+        yield _reason("errors", "note", row, text, float(row["count"]))
+
+
+CHECKS: tuple[Callable[[Findings], Iterable[Reason]], ...] = (
+    something_died, repeats_missing, load_not_delivered, target_not_scheduled, agent_saturated, send_delay,
+    negative_latency, drain_incomplete, groups_silent, evidence_set_aside, noisy_neighbour, not_steady, too_short,
+    errors_seen,
+)  # fmt: skip
+
+
+def all_reasons(findings: Findings, checks: Iterable[Callable[[Findings], Iterable[Reason]]] = CHECKS) -> list[Reason]:
+    """Every reason of every check, gravest first. A crash of a check is a reason of its own."""
+    reasons: list[Reason] = []
+    for check in checks:
+        try:
+            reasons += check(findings)
+        except Exception as e:
+            reasons.append(
+                Reason(
+                    code="check_failed",
+                    weight="cannot tell",
+                    cell="",
+                    repeat=None,
+                    text=f"the check {getattr(check, '__name__', check)} itself failed: {type(e).__name__}: {e}",
+                )
+            )
+    return sorted(reasons, key=lambda r: ("invalid", "cannot tell", "note").index(r.weight))

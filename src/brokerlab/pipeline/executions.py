@@ -1,0 +1,105 @@
+"""What is known about each execution as a whole: did it finish, is its evidence whole, was it drained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from brokerlab.model.plan import RunPlan
+
+COUNTED = ("sequence", "outcome")  # tables of which a missing piece changes delivery counts
+DEATHS = ("agent_died",)
+
+
+@dataclass(frozen=True)
+class ExecutionFacts:
+    """One group of one execution. `group` is empty where a cell has no consumers.
+
+    whole: no evidence of sends or arrivals is missing. drained: everything that could arrive has; never true unless
+    whole, because a missing segment looks like lost messages.
+    """
+
+    cell: str
+    repeat: int
+    group: str
+    whole: bool
+    drained: bool
+
+
+def facts_table(facts: Sequence[ExecutionFacts]) -> pa.Table:
+    """The facts as columns, for Spark."""
+    types = {
+        "cell": pa.string(),
+        "repeat": pa.int32(),
+        "group": pa.string(),
+        "whole": pa.bool_(),
+        "drained": pa.bool_(),
+    }
+    return pa.table({name: pa.array([getattr(f, name) for f in facts], of) for name, of in types.items()})
+
+
+def execution_facts(
+    plan: RunPlan,
+    state: Mapping[str, Any],
+    with_evidence: set[str],
+    set_aside: Iterable[tuple[str, str]],
+    *,
+    groups: Sequence[Mapping[str, Any]],
+    events: Sequence[Mapping[str, Any]],
+    rejected: Sequence[Mapping[str, Any]],
+) -> list[ExecutionFacts]:
+    """One entry per execution with evidence and group of it, in the plan's order.
+
+    `set_aside` are (execution, table) of unreadable segments; `groups` the groups that left evidence; `events` and
+    `rejected` rows of the silver event and the quarantined_row tables. A group that left nothing is still accounted
+    for: all of its messages are missing.
+    """
+    seen: dict[str, set[str]] = {}
+    for row in groups:
+        seen.setdefault(f"{row['cell']}-r{row['repeat']}", set()).add(row["group"])
+    broken = {execution for execution, table in set_aside if table in COUNTED}
+    broken |= {f"{r['cell']}-r{r['repeat']}" for r in rejected if r["table"] in COUNTED}
+    broken |= {f"{e['cell']}-r{e['repeat']}" for e in events if e["kind"] in DEATHS}
+    drains = drain_results(events)
+    facts = []
+    for execution in plan.order:
+        name = f"{execution.cell}-r{execution.repeat}"
+        if name not in with_evidence:
+            continue
+        finished = state.get("executions", {}).get(name, {}).get("state") == "finished"
+        whole = finished and name not in broken
+        wanted = next(c.consumers.groups for c in plan.cells if c.cell == execution.cell)
+        names = _all_groups(seen.get(name, set()), wanted)
+        for group in names or [""]:
+            drained = whole and (drains.get(name, False) if names else True)
+            facts.append(ExecutionFacts(execution.cell, execution.repeat, group, whole, drained))
+    return facts
+
+
+def _all_groups(seen: set[str], wanted: int) -> list[str]:
+    """The groups seen, and stand-ins for those that left nothing."""
+    missing = wanted - len(seen)
+    free = (name for i in range(1, wanted + len(seen) + 1) if (name := f"g{i}") not in seen)
+    return sorted(seen) + [next(free) for _ in range(max(missing, 0))]
+
+
+def drain_results(events: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+    """By execution, what its last drain event says; an execution without one is not in it."""
+    found: dict[str, bool] = {}
+    for event in sorted(events, key=lambda e: e["at_mono_ns"]):
+        if event["kind"] == "drain":
+            found[f"{event['cell']}-r{event['repeat']}"] = event_detail(event).get("complete") is True
+    return found
+
+
+def event_detail(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The event's JSON detail; empty when it is not an object."""
+    try:
+        detail = json.loads(event["detail"] or "{}")
+    except ValueError:
+        return {"text": event["detail"]}
+    return detail if isinstance(detail, dict) else {"text": detail}

@@ -1,0 +1,112 @@
+"""Objectives, judged on the worst repeat and group of each cell: met means met every time."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from brokerlab.evidence.tables import MEASURES
+from brokerlab.model.histogram import quantile_ns
+from brokerlab.model.plan import CellPlan, Objective, Phase
+from brokerlab.pipeline.checks import Findings
+from brokerlab.pipeline.statistics import fewest_samples
+from brokerlab.results.verdict import ObjectiveResult
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One repeat's (and group's) value. `sure_if_met`, `sure_if_missed`: may it be said, if that is how it compares?"""
+
+    value: float
+    sure_if_met: bool = True
+    sure_if_missed: bool = True
+
+
+def objective_results(findings: Findings) -> list[ObjectiveResult]:
+    """Every objective for every cell. Unmeasured, not drained or too few samples: cannot tell."""
+    return [_judged(findings, o, cell) for cell in findings.plan.cells for o in findings.plan.objectives]
+
+
+def _judged(findings: Findings, objective: Objective, cell: CellPlan) -> ObjectiveResult:
+    values = list(_values(findings, objective, cell))
+    holds = _COMPARE[objective.comparison]
+
+    def result(met: str, value: float | None) -> ObjectiveResult:
+        return ObjectiveResult.model_validate(
+            {"text": objective.text, "cell": cell.cell, "met": met, "value": value, "limit": objective.limit}
+        )
+
+    if not values:
+        return result("cannot tell", None)
+    worst = max(values, key=lambda m: _distance(objective, m.value)).value
+    if any(not holds(m.value, objective.limit) and m.sure_if_missed for m in values):
+        return result("missed", worst)
+    if all(holds(m.value, objective.limit) and m.sure_if_met for m in values):
+        return result("met", worst)
+    return result("cannot tell", worst)
+
+
+def _distance(objective: Objective, value: float) -> float:
+    """How bad a value is: larger is worse."""
+    if objective.comparison == "==":
+        return abs(value - objective.limit)
+    return value if objective.comparison in ("<", "<=") else -value
+
+
+def _values(findings: Findings, objective: Objective, cell: CellPlan) -> Iterable[Measured]:
+    if objective.measure in MEASURES:
+        yield from _latencies(findings, objective, cell)
+    elif objective.measure in ("throughput", "sent_per_s", "received_per_s"):
+        side = "received_per_s" if cell.consumers.groups else "sent_per_s"
+        metric = side if objective.measure == "throughput" else objective.measure
+        yield from (Measured(v) for v in findings.figures.get((cell.cell, metric), {}).values())
+    else:
+        yield from _counts(findings, objective, cell)
+
+
+def _latencies(findings: Findings, objective: Objective, cell: CellPlan) -> Iterable[Measured]:
+    """The quantile asked for, from the merged histogram; the mean when none is asked for.
+
+    What has not arrived yet can only make a latency worse: without a drain "missed" is sure and "met" is not.
+    """
+    drained = {(r["repeat"], r["group"]): r["drained"] for r in findings.rows("delivery") if r["cell"] == cell.cell}
+    means = {
+        (r["repeat"], r["group"]): r["mean_ns"]
+        for r in findings.rows("latency_per_phase")
+        if (r["cell"], r["measure"], r["phase"]) == (cell.cell, objective.measure, Phase.MEASURE.value)
+    }
+    for row in findings.rows("latency_histogram"):
+        if (row["cell"], row["measure"], row["phase"]) != (cell.cell, objective.measure, Phase.MEASURE.value):
+            continue
+        if row["repeat"] == 0:
+            continue
+        counts = np.asarray(row["count"], np.int64)
+        key = (row["repeat"], row["group"])
+        whole = objective.measure != "end_to_end_latency" or drained.get(key, False)
+        if objective.quantile is None:
+            yield Measured(float(means[key]), sure_if_met=whole)
+            continue
+        enough = int(counts.sum()) >= fewest_samples(objective.quantile)
+        value = quantile_ns(np.asarray(row["bucket"], np.int32), counts, objective.quantile)
+        yield Measured(float(value), sure_if_met=enough and whole, sure_if_missed=enough)
+
+
+def _counts(findings: Findings, objective: Objective, cell: CellPlan) -> Iterable[Measured]:
+    """A delivery count. Without a drain `lost` says nothing; other faults seen so far are facts, their absence is not."""
+    for row in findings.rows("delivery"):
+        if row["cell"] == cell.cell and objective.measure in row:
+            drained = bool(row["drained"]) and row["group"] != ""
+            said = drained or objective.measure in ("sent", "acknowledged", "rejected", "unknown")
+            missed = said or objective.measure not in ("lost", "unknown_absent", "received", "delivered")
+            yield Measured(float(row[objective.measure]), sure_if_met=said, sure_if_missed=missed)

@@ -1,0 +1,140 @@
+"""The verdict: a pure function of the small tables, the plan, the runner's state and the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from brokerlab.pipeline.checks import Findings, all_reasons
+from brokerlab.pipeline.objectives import objective_results
+from brokerlab.pipeline.summary import Row, computed_durability
+from brokerlab.results.tables import DELIVERY
+from brokerlab.results.verdict import Answer, CellVerdict, ObjectiveResult, Reason, Verdict
+
+OF_SENDS = ("sent", "acknowledged", "rejected", "unknown")  # counted once per repeat, however many groups
+
+
+def make_verdict(findings: Findings, quarantined: Sequence[str] = ()) -> Verdict:
+    """Worst wins, for a cell and for the run. Delivery is judged apart from validity."""
+    reasons = all_reasons(findings)
+    if not findings.with_evidence:
+        text = "there is no evidence at all: nothing was measured"
+        reasons.insert(0, Reason(code="no_evidence", weight="invalid", cell="", repeat=None, text=text))
+    delivery = delivery_sums(findings.rows("delivery"))
+    violated = delivery_violated(findings.rows("delivery"))
+    finished = _finished(findings)
+    objectives, failures = _objectives(findings)
+    reasons += failures
+    answer = worst(reasons)
+    return Verdict(
+        run=findings.plan.run,
+        verdict=answer,
+        complete=all(e in finished for e in _planned(findings)),
+        headline=headline(answer, reasons, delivery, violated, objectives, len(finished), len(findings.plan.order)),
+        reasons=tuple(reasons),
+        delivery=delivery,
+        delivery_violated=violated,
+        objectives=tuple(objectives),
+        cells=tuple(_cells(findings, reasons, finished)),
+        quarantined=tuple(quarantined),
+    )
+
+
+def worst(reasons: Iterable[Reason]) -> Answer:
+    weights = {r.weight for r in reasons}
+    if "invalid" in weights:
+        return "invalid"
+    return "cannot tell" if "cannot tell" in weights else "valid"
+
+
+def delivery_sums(rows: Iterable[Row]) -> dict[str, int]:
+    """Sums over the run. `lost` only where drained: before that it is not a statement."""
+    sums = {c.name: 0 for c in DELIVERY.columns if c.type == "long"}
+    seen: set[tuple[str, int]] = set()
+    for row in rows:
+        repeated = (row["cell"], row["repeat"]) in seen
+        seen.add((row["cell"], row["repeat"]))
+        for name in sums:
+            if (name in OF_SENDS and repeated) or (name == "lost" and not row["drained"]):
+                continue
+            sums[name] += row[name]
+    return sums
+
+
+def delivery_violated(rows: Iterable[Row]) -> bool:
+    """Lost after a full drain, corrupted or unexpected: facts, whatever the rates are worth."""
+    return any((r["lost"] > 0 and r["drained"]) or r["corrupted"] > 0 or r["unexpected"] > 0 for r in rows)
+
+
+def _planned(findings: Findings) -> list[str]:
+    return [f"{e.cell}-r{e.repeat}" for e in findings.plan.order]
+
+
+def _finished(findings: Findings) -> set[str]:
+    return {
+        f"{e.cell}-r{e.repeat}"
+        for e in findings.plan.order
+        if findings.execution_state(e.cell, e.repeat).get("state") == "finished"
+    }
+
+
+def _objectives(findings: Findings) -> tuple[list[ObjectiveResult], list[Reason]]:
+    """The results; if judging them crashes, none of them and the reason why."""
+    try:
+        return objective_results(findings), []
+    except Exception as e:
+        text = f"the objectives could not be judged: {type(e).__name__}: {e}"
+        return [], [Reason(code="check_failed", weight="cannot tell", cell="", repeat=None, text=text)]
+
+
+def _cells(findings: Findings, reasons: Sequence[Reason], finished: set[str]) -> Iterable[CellVerdict]:
+    for cell in findings.plan.cells:
+        planned = [e.repeat for e in findings.plan.order if e.cell == cell.cell]
+        yield CellVerdict(
+            cell=cell.cell,
+            label=cell.label,
+            verdict=worst(r for r in reasons if r.cell in (cell.cell, "")),
+            repeats_planned=len(planned),
+            repeats_finished=sum(f"{cell.cell}-r{r}" in finished for r in planned),
+            durability_declared=cell.durability.value,
+            durability_computed=computed_durability(findings.environment, cell.cell),
+        )
+
+
+def headline(
+    answer: Answer,
+    reasons: Sequence[Reason],
+    delivery: dict[str, int],
+    violated: bool,
+    objectives: Sequence[ObjectiveResult],
+    finished: int,
+    planned: int,
+) -> str:
+    """One sentence for people: what was violated first, then whether the numbers hold and why not."""
+    faults = ", ".join(f"{delivery[n]:,} {n}" for n in ("lost", "corrupted", "unexpected") if delivery[n])
+    missed = sum(o.met == "missed" for o in objectives)
+    grave = next((r for r in reasons if r.weight != "note"), None)
+    parts = []
+    if violated:
+        parts.append(f"Delivery violated: {faults} of {delivery['sent']:,} messages")
+    if answer == "valid":
+        parts.append(f"{'v' if parts else 'V'}alid: {finished} of {planned} repeats, {_account(delivery, violated)}")
+    elif grave is not None:
+        where = f" ({grave.cell}{'' if grave.repeat is None else f' repeat {grave.repeat}'})" if grave.cell else ""
+        word = "invalid" if answer == "invalid" else "cannot tell"
+        parts.append(f"{word if parts else word.capitalize()}: {grave.text}{where}")
+        others = len({r.code for r in reasons if r.weight != "note"}) - 1
+        if others:
+            parts.append(f"{others} other reason{'s' if others > 1 else ''}")
+    if missed:
+        parts.append(f"{missed} objective{'s' if missed > 1 else ''} missed")
+    return "; ".join(parts) + "."
+
+
+def _account(delivery: dict[str, int], violated: bool) -> str:
+    sent = f"{delivery['sent']:,} messages sent"
+    if violated:
+        return sent
+    strange = ", ".join(
+        f"{delivery[n]:,} {n}" for n in ("duplicated", "reordered", "unknown", "rejected") if delivery[n]
+    )
+    return f"{sent}, none lost" + (f"; {strange}" if strange else "")
