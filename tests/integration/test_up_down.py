@@ -105,6 +105,34 @@ def test_a_node_that_died_is_shown(home: Path) -> None:  # noqa: ARG001
     assert status["nodes"][0]["dead"] is True
 
 
+def test_of_two_ups_at_once_one_starts_and_no_broker_is_left_over(home: Path) -> None:
+    command = [sys.executable, "-m", "brokerlab.cli.main", "up", "memory", "--json"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=200) for process in both]
+    started = [p.returncode == 0 and json.loads(out)["started"] for p, (out, _) in zip(both, said, strict=True)]
+    assert sorted(started) == [False, True]
+    for process, (_, err) in zip(both, said, strict=True):
+        assert process.returncode == 0 or (process.returncode == 3 and "already" in err)
+    pids = [n["pid"] for n in _json("status", "memory")["nodes"]]
+    winner = next(json.loads(out) for (out, _), s in zip(said, started, strict=True) if s)
+    assert pids == [n["pid"] for n in winner["nodes"]]
+    _json("down", "memory")
+    assert _left(home) == ["memory.lock"]
+
+
+def test_a_supervisor_whose_command_has_gone_stops_again(home: Path) -> None:
+    (home / "up").mkdir(parents=True)
+    plan = {"broker": "memory", "nodes": 1, "durability": "L4", "directory": str(home / "up")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "brokerlab.cli.supervise"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        out, _ = process.communicate(json.dumps(plan) + "\n", timeout=200)
+    status = json.loads(out)
+    assert status["state"] == "running"
+    _wait_gone(status["nodes"][0]["pid"])
+    assert _left(home) == ["memory.lock"]
+
+
 FAILS = """
 import json, sys
 from pathlib import Path

@@ -92,10 +92,10 @@ def check_broker(name: str) -> list[Finding]:
     front = broker_named(name)
     here = front.installation()
     said = f"{front.product} {here.version or front.version}"
-    if not here.runs_here:
-        return [Finding(name, "warning", f"{said} does not run here: {here.reason}", f"brokerlab install {name}")]
     if not here.installed:
         return [Finding(name, "note", f"{said}, not installed yet", f"brokerlab install {name}")]
+    if not here.runs_here:
+        return [Finding(name, "warning", f"{said} does not run here: {here.reason}", f"brokerlab install {name}")]
     return [Finding(name, "fine", f"{said}, {here.reason}")]
 
 
