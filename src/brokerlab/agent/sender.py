@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from brokerlab.agent.ledger import LedgerShape, ProducerTotals, Rows, producer_ledger, ring_size
-from brokerlab.agent.payload import PayloadPool
+from brokerlab.agent.payload import POOL_BYTES, PayloadPool
 from brokerlab.agent.schedule import Schedule
 from brokerlab.agent.stamp import BLOCK_MOST, stamper
 from brokerlab.brokers.contract import Producer
@@ -44,6 +44,7 @@ class Sender:
             seed=plan.seed,
             producer=number,
             run_tag=plan.run_tag,
+            pool_bytes=POOL_BYTES // len(plan.members),
         )
         self._stamper = stamper(self._pool, cell_partitions)
         rate = producers.schedule.rate_per_s
@@ -178,6 +179,7 @@ class Sender:
         taken = self.client.send(block)
         if taken < n:
             self._stamper.take_back(taken)
+            self._pool.give_back(n - taken)
             scheduled, sequences = scheduled[:taken], sequences[:taken]
             partitions, lengths = partitions[:taken], lengths[:taken]
         if taken:
