@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections import deque
@@ -62,7 +63,7 @@ class NatsConsumer:
         return str(info["config"]["ack_policy"])
 
     async def _subscribe(self) -> None:
-        await self._link.client.subscribe(
+        self._subscription = await self._link.client.subscribe(
             f"{self._inbox}*", cb=self._on_message, pending_msgs_limit=0, pending_bytes_limit=0
         )
         await self._link.client.flush()
@@ -154,12 +155,17 @@ class NatsConsumer:
 
     def close(self, deadline_mono_ns: int) -> None:
         """Give back what was not acknowledged, so that others need not wait for `ack_wait`."""
-        client = self._link.client
-        if not self._link.loop.is_closed() and client.is_connected and self._policies[0] != "none":
-            self._link.step()
-            held = [*self._unacknowledged, *(m.reply for m in self._arrived)]
-            self._link.run_now(self._tell(held, b"-NAK"))
+        if not self._link.loop.is_closed() and self._link.client.is_connected and self._policies[0] != "none":
+            seconds = max(0.1, (deadline_mono_ns - time.monotonic_ns()) / 2e9)
+            with contextlib.suppress(Error, OSError, TimeoutError):
+                self._link.run(self._give_back(), seconds)
         self._link.close(deadline_mono_ns)
+
+    async def _give_back(self) -> None:
+        # First end the open pulls, or the server would send what is given back straight to us again.
+        await self._subscription.drain()  # type: ignore[no-untyped-call]
+        await self._tell([*self._unacknowledged, *(m.reply for m in self._arrived)], b"-NAK")
+        await self._link.client.flush()
 
 
 def _stream(reply: str) -> str:
