@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
+import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ from typing import Any
 from brokerlab.brokers.contract import Admin, Broker, Cluster
 from brokerlab.brokers.registry import broker_named
 from brokerlab.environment import clock_pair
-from brokerlab.errors import AgentError, BrokerDiedError, UserError
+from brokerlab.errors import AgentError, BrokerDiedError, BrokerError, DiskFullError, UserError
 from brokerlab.events import Journal
 from brokerlab.load.crew import Crew
 from brokerlab.load.plans import agent_plans, destination_names, group_names
@@ -23,6 +26,7 @@ from brokerlab.results.directory import RunDirectory
 READY_S = 180.0
 START_IN_NS = 600_000_000
 SECOND_NS = 1_000_000_000
+NEARLY_NOTHING_BYTES = 1 << 20  # so little space left on the runs' disk is the reason for any death
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,18 @@ class Facts:
 
 
 class Execution:
-    """Runs one cell once. `share` turns the seconds this execution has taken into the share of the whole run."""
+    """Runs one cell once. `attempt` counts from 1: how often this execution was begun, those cut off included.
 
-    def __init__(self, plan: RunPlan, cell: CellPlan, repeat: int, directory: RunDirectory, say: RunListener) -> None:
+    `progress` is told what happens, several times a second; `note` gets facts for environment.json as soon as known.
+    """
+
+    def __init__(
+        self, plan: RunPlan, cell: CellPlan, repeat: int, attempt: int, directory: RunDirectory, say: RunListener
+    ) -> None:
         self._plan = plan
         self._cell = cell
         self._repeat = repeat
+        self._attempt = attempt
         self._directory = directory
         self._say = say
         self._broker: Broker = broker_named(cell.broker)
@@ -51,25 +61,38 @@ class Execution:
         self._probe: TalkingProcess | None = None
         self._lines: dict[str, dict[str, Any]] = {}
         self._facts: dict[str, Any] = {"broker": cell.broker, "version": self._broker.version, "nodes": cell.nodes}
-        self.progress = lambda _text: None
+        self.progress: Callable[[str], None] = lambda _text: None
+        self.note: Callable[[dict[str, Any]], None] = lambda _facts: None
 
     def run(self) -> Facts:
         """From nothing to evidence. A broker or agent that dies under load is a result, not an error: it is journalled
         and returned as a failure. Errors before the load begins are raised."""
         admin: Admin | None = None
-        destinations = destination_names(self._plan.run, self._cell, self._repeat)
-        groups = group_names(self._plan.run, self._cell, self._repeat)
+        destinations, groups = self._names(self._attempt)
         try:
             endpoint = self._bring_up()
             admin = self._broker.admin(endpoint, self._cell)
+            self._delete_leftovers(admin)
             admin.create(destinations, self._cell.partitions, groups)
             self._check_durability(admin, destinations)
             return self._load(endpoint)
         except BaseException as e:
-            self._journal.add("interrupted" if isinstance(e, KeyboardInterrupt) else "failed", error=str(e))
+            with contextlib.suppress(DiskFullError):  # what went wrong first is what people must hear of
+                self._journal.add("interrupted" if isinstance(e, KeyboardInterrupt) else "failed", error=str(e))
             raise
         finally:
             self._take_down(admin, destinations, groups)
+
+    def _names(self, attempt: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Destinations and groups of an attempt, as the broker knows them."""
+        where = (self._plan.run, self._cell, self._repeat, attempt)
+        return destination_names(*where), group_names(*where)
+
+    def _delete_leftovers(self, admin: Admin) -> None:
+        """A broker the user runs keeps what a killed runner made there: it is ours to take away."""
+        if self._cluster is None:
+            for earlier in range(1, self._attempt):
+                admin.delete(*self._names(earlier))
 
     def _bring_up(self) -> Endpoint:
         cell = self._cell
@@ -91,6 +114,7 @@ class Execution:
         computed = admin.durability(destinations)
         self._facts["effective_settings"] = admin.effective_settings(destinations)
         self._facts["durability"] = {"level": computed.level.value, "because": computed.because}
+        self.note(self._facts)
         if computed.level is not self._cell.durability:
             because = ", ".join(f"{name}={value}" for name, value in computed.because.items())
             raise UserError(
@@ -102,12 +126,15 @@ class Execution:
     def _load(self, endpoint: Endpoint) -> Facts:
         cell = self._cell
         evidence = self._directory.evidence(cell.cell, self._repeat)
-        producers, consumers = agent_plans(self._plan, cell, self._repeat, endpoint, evidence)
+        producers, consumers = agent_plans(self._plan, cell, self._repeat, self._attempt, endpoint, evidence)
         self._say.stage(f"{cell.label}, repeat {self._repeat} of {self._plan.repeats}")
         tailing = cell.consumers.start == "tailing"
         self._crew.start([*consumers, *producers] if tailing else producers)
         clock = clock_pair()
         start_ns = self._agreed_start(clock)
+        self._facts["driver_path"] = next((d for n, d in self._crew.drivers.items() if n.startswith("producer")), None)
+        self._facts["executions"] = {str(self._repeat): {"start_mono_ns": start_ns[0], "clock": clock}}
+        self.note(self._facts)
         failure = None
         drain_complete: bool | None = None
         try:
@@ -123,12 +150,8 @@ class Execution:
                 drain_complete = self._drain(consumers)
             self._crew.finish([c.agent for c in consumers])
             self._crew.wait_done([c.agent for c in consumers], 60)
-        except (BrokerDiedError, AgentError) as e:
-            failure = str(e)
-            self._journal.add("node_died" if isinstance(e, BrokerDiedError) else "agent_died", error=failure)
-            self._save_what_is_there()
-        self._facts["driver_path"] = next((d for n, d in self._crew.drivers.items() if n.startswith("producer")), None)
-        self._facts["executions"] = {str(self._repeat): {"start_mono_ns": start_ns[0], "clock": clock}}
+        except (BrokerError, AgentError) as e:
+            failure = self._died(e)
         self._journal.add("end", failure=failure)
         return Facts(self._facts, drain_complete, failure)
 
@@ -169,17 +192,37 @@ class Execution:
         self._journal.add("drain", complete=complete, groups=because)
         return complete
 
-    def _save_what_is_there(self) -> None:
-        """After a death: every agent that lives writes what it has; open sends end unknown."""
+    def _died(self, error: BrokerError | AgentError) -> str:
+        """After a death: every agent that lives writes what it has, open sends end unknown, the journal says who died.
+        Returns why the execution failed. Where the disk is full that was the reason, and it is raised."""
         self._crew.finish(list(self._crew.pids()))
         self._crew.stop()
+        if shutil.disk_usage(self._directory.path).free < NEARLY_NOTHING_BYTES:
+            raise DiskFullError(
+                f"no space left in {self._directory.path}: {error.message}",
+                hint="free some space and give the same command again: finished executions are kept",
+            ) from error
+        dead = self._dead_nodes()
+        if dead:
+            failure = f"{', '.join(dead)} died under load\nlast log lines:\n{self._log_tail()}"
+            self._journal.add("node_died", node=", ".join(dead), log_lines=self._log_tail())
+        else:
+            # A broker that fails without a node of ours having ended, or an agent.
+            failure = str(error)
+            kind = "agent_died" if isinstance(error, AgentError) else "broker_failed"
+            self._journal.add(kind, agent=failure.split(" ", 1)[0], text=failure)
+        return failure
+
+    def _dead_nodes(self) -> tuple[str, ...]:
+        return () if self._cluster is None else self._cluster.dead_nodes()
+
+    def _log_tail(self) -> str:
+        return "" if self._cluster is None else self._cluster.log_tail()
 
     def _watch(self) -> None:
-        if self._cluster is None:
-            return
-        dead = self._cluster.dead_nodes()
+        dead = self._dead_nodes()
         if dead:
-            raise BrokerDiedError(f"{', '.join(dead)} died under load\nlast log lines:\n{self._cluster.log_tail()}")
+            raise BrokerDiedError(f"{', '.join(dead)} died under load")
 
     def _live(self, agent: str, line: dict[str, Any]) -> None:
         self._lines[agent] = line

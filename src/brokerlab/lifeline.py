@@ -8,16 +8,25 @@ import signal
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
+_forker = os.getpid()
+
+
+def _note_forker() -> None:
+    global _forker
+    _forker = os.getpid()
+
+
+os.register_at_fork(before=_note_forker)
 
 
 def die_with_parent(signal_number: int = signal.SIGKILL) -> None:
     """In a child, between fork and exec: the kernel sends us `signal_number` when the parent's thread ends.
 
-    Survives exec. Start children from the main thread: the signal follows the *thread* that forked.
+    Survives exec. Start children from the main thread: the signal follows the *thread* that forked. A parent that is
+    process 1 (the first program of a container) is a parent like any other.
     """
-    parent = os.getppid()
     _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
-    if os.getppid() != parent or parent == 1:
+    if os.getppid() != _forker:  # it went before the kernel knew whom to tell
         os._exit(1)
 
 

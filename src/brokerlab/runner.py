@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -51,11 +52,12 @@ def _execute(
     plan: RunPlan, cell: CellPlan, repeat: int, directory: RunDirectory, say: RunListener, number: int
 ) -> None:
     name = f"{cell.cell}-r{repeat}"
-    _set_aside(directory, name)
-    _note_state(directory, name, state="running", started_unix_s=time.time())
+    attempt = _set_aside(directory, name)
+    _note_state(directory, name, state="running", reason=None, attempt=attempt, started_unix_s=time.time())
     try:
-        execution = Execution(plan, cell, repeat, directory, say)
+        execution = Execution(plan, cell, repeat, attempt, directory, say)
         execution.progress = _progress(plan, cell, number, say)
+        execution.note = lambda facts: _note_cell(directory, cell.cell, facts)
         facts = execution.run()
     except KeyboardInterrupt:
         _note_state(directory, name, state="interrupted", reason="interrupted by the user", ended_unix_s=time.time())
@@ -65,9 +67,9 @@ def _execute(
         ) from None
     except BaseException as e:
         reason = str(e) if isinstance(e, BrokerlabError) else f"{type(e).__name__}: {e}"
-        _note_state(directory, name, state="interrupted", reason=reason, ended_unix_s=time.time())
+        with contextlib.suppress(OSError):  # on a full disk the state stays "running", which nobody runs any more
+            _note_state(directory, name, state="interrupted", reason=reason, ended_unix_s=time.time())
         raise
-    _note_cell(directory, cell.cell, facts.cell)
     state = "finished" if facts.failure is None else "failed"
     _note_state(directory, name, state=state, reason=facts.failure, drained=facts.drained, ended_unix_s=time.time())
     say.note(f"{name} {state}: {cell.label}, repeat {repeat} of {plan.repeats}")
@@ -99,26 +101,32 @@ def _unfinished(root: Path, fingerprint: str) -> RunDirectory | None:
 
 
 def _new(root: Path, plan: RunPlan, java: str | None) -> RunDirectory:
+    """The plan goes in last: a directory without it is no run, and one with it has everything a run begins with."""
+    name, same_second = plan.run, 1
+    while (root / plan.run).exists():  # the same command was given twice within a second
+        same_second += 1
+        plan = plan.model_copy(update={"run": f"{name}x{same_second}"})
     directory = RunDirectory(root / plan.run)
+    facts = environment(plan.run, java)
     directory.path.mkdir(parents=True)
-    directory.write("plan.json", plan.model_dump(mode="json"))
-    directory.write("environment.json", environment(plan.run, java))
+    directory.write("environment.json", facts)
     directory.write("state.json", {"schema_version": 1, "executions": {}})
+    directory.write("plan.json", plan.model_dump(mode="json"))
     return directory
 
 
-def _set_aside(directory: RunDirectory, name: str) -> None:
-    """What an execution that was cut off left behind is kept, out of the way of the new attempt."""
+def _set_aside(directory: RunDirectory, name: str) -> int:
+    """What an execution that was cut off left behind is kept, out of the way of the new attempt, whose number this
+    returns. Renamed, not copied: a writer of the old attempt that is still at it follows its directory."""
     shutil.rmtree(directory.path / "clusters" / name, ignore_errors=True)
+    before: int = directory.state()["executions"].get(name, {}).get("attempt", 0)
     for kind in ("evidence", "probes", "events", "logs"):
         old = directory.path / kind / name
         if old.exists():
-            attempt = 1
-            while (directory.path / "abandoned" / f"{name}-{attempt}" / kind).exists():
-                attempt += 1
-            aside = directory.path / "abandoned" / f"{name}-{attempt}" / kind
+            aside = directory.path / "abandoned" / f"{name}-{before}" / kind
             aside.parent.mkdir(parents=True, exist_ok=True)
             old.rename(aside)
+    return before + 1
 
 
 def _note_state(directory: RunDirectory, name: str, **facts: Any) -> None:
@@ -138,12 +146,12 @@ def _note_cell(directory: RunDirectory, cell: str, facts: dict[str, Any]) -> Non
 
 @contextmanager
 def _signals_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does."""
+    """SIGTERM and SIGHUP end a run as Ctrl-C does, and SIGINT does so even where it was ignored when we started."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = {s: signal.signal(s, interrupt) for s in (signal.SIGTERM, signal.SIGHUP)}
+    before = {s: signal.signal(s, interrupt) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:

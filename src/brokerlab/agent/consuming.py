@@ -11,6 +11,7 @@ from brokerlab.agent.evidence_process import EvidencePipe
 from brokerlab.agent.notes import EvidenceNotes
 from brokerlab.agent.receiver import Receiver
 from brokerlab.agent.seconds import Seconds, say_live
+from brokerlab.errors import BrokerError
 from brokerlab.model.plan import AgentPlan
 
 CONTROL_EVERY_NS = 20_000_000
@@ -40,15 +41,19 @@ class Consuming:
         now = time.monotonic_ns()
         self._seconds = Seconds(self._plan.phases, start_ns, unix_minus_mono_ns, now)
         next_control_ns = now
-        while not self._finish:
-            self._receive_once(now)
-            now = time.monotonic_ns()
-            if now >= self._seconds.next_ns:
-                self._close_second(now)
-            if now >= next_control_ns:
-                next_control_ns = now + CONTROL_EVERY_NS
-                self._pipe.push()
-                self._obey(now)
+        try:
+            while not self._finish:
+                self._receive_once(now)
+                now = time.monotonic_ns()
+                if now >= self._seconds.next_ns:
+                    self._close_second(now)
+                if now >= next_control_ns:
+                    next_control_ns = now + CONTROL_EVERY_NS
+                    self._pipe.push()
+                    self._obey(now)
+        except BrokerError:
+            self._close_second(time.monotonic_ns())  # what arrived before the broker went is evidence as well
+            raise
         self._close_second(time.monotonic_ns())
         totals = [r.totals() for r in self._receivers]
         return {name: sum(getattr(t, name) for t in totals) for name in ("received", "corrupted", "unexpected")}

@@ -6,6 +6,8 @@ pipe is a length and a pickled (table, columns); the columns every row shares ar
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import pickle
 import struct
@@ -94,12 +96,13 @@ def _read_frame(stream: BinaryIO) -> Any:
 def write_evidence(stream: BinaryIO) -> None:
     """Write frames as segments until the stream ends. Raises DiskFullError; earlier segments stay whole."""
     from brokerlab.evidence.tables import EVIDENCE_TABLES
-    from brokerlab.evidence.writer import SegmentWriter
+    from brokerlab.evidence.writer import SegmentWriter, anchored
 
     opening = _read_frame(stream)
     if opening is None:
         return
-    directory, agent, constants = opening
+    given, agent, constants = opening
+    directory = anchored(Path(given))
     writers: dict[str, SegmentWriter] = {}
     flushed = time.monotonic()
     while (frame := _read_frame(stream)) is not None:
@@ -108,7 +111,7 @@ def write_evidence(stream: BinaryIO) -> None:
         table = EVIDENCE_TABLES[name]
         shared = {c: [v] * n for c, v in constants.items() if c in table.names() and c not in columns}
         if name not in writers:
-            writers[name] = SegmentWriter(Path(directory), agent, table)
+            writers[name] = SegmentWriter(directory, agent, table)
         writers[name].add({**columns, **shared})
         if time.monotonic() - flushed >= SEGMENT_S:
             for writer in writers.values():
@@ -125,6 +128,8 @@ if __name__ == "__main__":
         signal.signal(ignored, signal.SIG_IGN)  # the end of the pipe is the only way to end: nothing is lost
     try:
         write_evidence(sys.stdin.buffer)
-    except DiskFullError as e:
-        sys.stderr.write(f"{e}\n")
-        sys.exit(ExitCode.MACHINE)
+    except (DiskFullError, OSError) as e:
+        full = isinstance(e, DiskFullError) or e.errno in (errno.ENOSPC, errno.EDQUOT)
+        with contextlib.suppress(OSError):  # the log is on the same disk
+            sys.stderr.write(f"{e}\n")
+        os._exit(ExitCode.MACHINE if full else 1)  # without flushing stderr again, which would fail and change the code

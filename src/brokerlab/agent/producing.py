@@ -47,8 +47,9 @@ class Producing:
         self._next_control_ns = now
         while not self._finish and not all(s.has_sent_all(now) for s in self._senders):
             now = self._turn(now)
-        for sender in self._senders:
-            sender.note_the_unsent()
+        if not self._finish:  # told to end early, what was due later is nobody's failure
+            for sender in self._senders:
+                sender.note_the_unsent()
         assert self._plan.producers is not None
         patience_ns = now + round((self._plan.producers.send_timeout_s + 1) * 1e9)
         while not self._finish and now < patience_ns and not all(s.is_settled() for s in self._senders):

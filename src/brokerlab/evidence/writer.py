@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,13 @@ import pyarrow.parquet as pq
 from brokerlab.errors import DiskFullError
 from brokerlab.evidence.arrow import arrow_schema
 from brokerlab.model.tables import Table
+
+
+def anchored(directory: Path) -> Path:
+    """The directory, made where it is missing, by a descriptor of this process: it stays the same one when somebody
+    renames it. So a writer that outlives its runner never writes into the evidence of the next attempt."""
+    directory.mkdir(parents=True, exist_ok=True)
+    return Path(f"/proc/self/fd/{os.open(directory, os.O_RDONLY | os.O_DIRECTORY)}")
 
 
 class SegmentWriter:
@@ -46,10 +55,11 @@ class SegmentWriter:
             pq.write_table(rows, temporary, compression="zstd")
             temporary.replace(final)
         except OSError as e:
-            temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
             if e.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(e):
                 raise DiskFullError(
-                    f"no space left for evidence in {self._directory}",
+                    f"no space left for evidence in {self._directory.resolve()}",
                     hint="free some space and give the same command again: finished executions are kept",
                 ) from e
             raise

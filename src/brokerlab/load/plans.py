@@ -8,22 +8,26 @@ from pathlib import Path
 from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, Role, RunPlan
 
 
-def prefix(run: str, cell: str, repeat: int) -> str:
-    """What every name we make in a broker begins with: brokers a user runs see nothing else of ours."""
-    return f"brokerlab-{run.rsplit('-', 1)[-1]}-{cell}-r{repeat}"
+def prefix(run: str, cell: str, repeat: int, attempt: int) -> str:
+    """What every name we make in a broker begins with: brokers a user runs see nothing else of ours.
+
+    Different for every run and every attempt, so that what a killed runner left behind is never read by its successor.
+    """
+    when, _, rest = run.partition("-")
+    return f"brokerlab-{rest.rsplit('-', 1)[-1]}-{when}-{cell}-r{repeat}-a{attempt}"
 
 
-def destination_names(run: str, cell: CellPlan, repeat: int) -> tuple[str, ...]:
-    return tuple(f"{prefix(run, cell.cell, repeat)}-d{i}" for i in range(cell.destinations))
+def destination_names(run: str, cell: CellPlan, repeat: int, attempt: int) -> tuple[str, ...]:
+    return tuple(f"{prefix(run, cell.cell, repeat, attempt)}-d{i}" for i in range(cell.destinations))
 
 
-def group_names(run: str, cell: CellPlan, repeat: int) -> tuple[str, ...]:
-    return tuple(f"{prefix(run, cell.cell, repeat)}-g{i + 1}" for i in range(cell.consumers.groups))
+def group_names(run: str, cell: CellPlan, repeat: int, attempt: int) -> tuple[str, ...]:
+    return tuple(f"{prefix(run, cell.cell, repeat, attempt)}-g{i + 1}" for i in range(cell.consumers.groups))
 
 
-def run_tag(run: str, cell: str, repeat: int) -> int:
+def run_tag(run: str, cell: str, repeat: int, attempt: int) -> int:
     """32 bits that tell one execution's messages from another's."""
-    return zlib.crc32(f"{run}/{cell}/{repeat}".encode())
+    return zlib.crc32(f"{run}/{cell}/{repeat}/{attempt}".encode())
 
 
 def _spread(count: int, over: int) -> list[tuple[int, ...]]:
@@ -33,7 +37,7 @@ def _spread(count: int, over: int) -> list[tuple[int, ...]]:
 
 
 def agent_plans(
-    plan: RunPlan, cell: CellPlan, repeat: int, endpoint: Endpoint, evidence: Path
+    plan: RunPlan, cell: CellPlan, repeat: int, attempt: int, endpoint: Endpoint, evidence: Path
 ) -> tuple[list[AgentPlan], list[AgentPlan]]:
     """(producers, consumers). Consumer numbers go on over the groups; each agent serves one group."""
     shared = AgentPlan(
@@ -41,12 +45,12 @@ def agent_plans(
         cell=cell.cell,
         repeat=repeat,
         agent="",
-        run_tag=run_tag(plan.run, cell.cell, repeat),
+        run_tag=run_tag(plan.run, cell.cell, repeat, attempt),
         role=Role.PRODUCER,
         broker=cell.broker,
         driver=cell.driver,
         endpoint=endpoint,
-        destinations=destination_names(plan.run, cell, repeat),
+        destinations=destination_names(plan.run, cell, repeat, attempt),
         partitions=cell.partitions,
         members=(),
         producers_in_cell=cell.producers.count,
@@ -65,7 +69,7 @@ def agent_plans(
         for i, members in enumerate(_spread(cell.producers.count, cell.producers.agents))
     ]
     consumers = []
-    for g, group in enumerate(group_names(plan.run, cell, repeat)):
+    for g, group in enumerate(group_names(plan.run, cell, repeat, attempt)):
         for i, members in enumerate(_spread(cell.consumers.per_group, cell.consumers.agents_per_group)):
             numbers = tuple(g * cell.consumers.per_group + m for m in members)
             name = f"consumer-g{g + 1}-{i + 1}"

@@ -35,6 +35,7 @@ class TalkingProcess:
         self._module = module
         self._events = events
         self._process: subprocess.Popen[bytes] | None = None
+        self._listener: threading.Thread | None = None
 
     def start(self, opening: str, extra_env: Mapping[str, str] | None = None) -> None:
         """Start it and write its opening line, a plan."""
@@ -51,7 +52,8 @@ class TalkingProcess:
                 start_new_session=True,
                 preexec_fn=end_with_parent,
             )
-        threading.Thread(target=self._listen, name=f"listen-{self.name}", daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, name=f"listen-{self.name}", daemon=True)
+        self._listener.start()
         self._write(opening)
 
     @property
@@ -90,15 +92,20 @@ class TalkingProcess:
         return self._process is not None and self._process.poll() is None
 
     def stop(self, grace_s: float) -> None:
-        """Let it end by itself within the grace time, else kill it. Idempotent."""
+        """Let it end by itself within the grace time, else kill it. Idempotent.
+
+        Its output ends when the last of its own children has ended too, so evidence is on disk when this returns; a
+        child that hangs is not waited for longer than the grace time.
+        """
         self.let_go()
-        if self._process is None:
+        if self._process is None or self._listener is None:
             return
         try:
             self._process.wait(grace_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._listener.join(grace_s)
 
     def error_text(self, lines: int = 20) -> str:
         """The last lines it wrote to its standard error."""

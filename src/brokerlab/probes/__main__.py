@@ -43,12 +43,10 @@ def watch(plan: ProbePlan, ends: list[int]) -> dict[str, object]:
     """Sample until the end; returns how many samples were taken and what failed how often."""
     from brokerlab.brokers.registry import broker_named
     from brokerlab.evidence.tables import READING
-    from brokerlab.evidence.writer import SegmentWriter
+    from brokerlab.evidence.writer import SegmentWriter, anchored
     from brokerlab.probes.sampler import BrokerProbeThread, LocalProbes, next_due_ns, reading_columns
 
-    directory = Path(plan.directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    writer = SegmentWriter(directory, "probe", READING)
+    writer = SegmentWriter(anchored(Path(plan.directory)), "probe", READING)
     local = LocalProbes(plan, os.getppid())
     failures = local.failures
     try:
