@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from brokerlab.brokers.contract import ComputedDurability
 from brokerlab.brokers.kafka.client import admin_properties
 from brokerlab.brokers.kafka.settings import computed_durability, replication_factor, topic_settings, wanted_acks
+from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
 
@@ -39,6 +41,13 @@ class KafkaAdmin:
         made = self._client.create_topics(topics, operation_timeout=_TIMEOUT_S, request_timeout=_TIMEOUT_S)
         for name, future in made.items():
             self._result(f"topic {name} could not be created", future)
+        wait_until(
+            "every partition to have a leader",
+            lambda: self._all_led(destinations, partitions),
+            time.monotonic_ns() + int(_TIMEOUT_S * 1e9),
+            died=tuple,
+            log_tail=str,
+        )
 
     def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:
         from confluent_kafka import KafkaError
@@ -58,19 +67,14 @@ class KafkaAdmin:
     def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
         """Every setting of the topics ("topic:<name>") and of the brokers ("broker:<id>"), as Kafka itself reports
         them; what it calls sensitive is left out. Topics also carry `replication_factor` and `partitions`."""
-        from confluent_kafka.admin import ConfigResource, ResourceType
+        from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
         metadata = self._metadata()
-        resources = [ConfigResource(ResourceType.TOPIC, name) for name in destinations]
-        resources += [ConfigResource(ResourceType.BROKER, str(number)) for number in sorted(metadata.brokers)]
-        described = self._client.describe_configs(resources, request_timeout=_TIMEOUT_S)
-        settings: dict[str, dict[str, str]] = {}
-        for resource, future in described.items():
-            entries = self._result(f"settings of {resource.name} could not be read", future)
-            kind = "topic" if resource.restype == ResourceType.TOPIC else "broker"
-            settings[f"{kind}:{resource.name}"] = {
-                e.name: e.value for e in sorted(entries.values(), key=lambda e: e.name) if self._is_plain(e)
-            }
+        topics = [ConfigResource(ResourceType.TOPIC, name) for name in destinations]
+        brokers = [ConfigResource(ResourceType.BROKER, str(number)) for number in sorted(metadata.brokers)]
+        settings = self._described("topic", topics) if topics else {}
+        for one in brokers:  # Kafka's client takes no more than one broker per call
+            settings |= self._described("broker", [one])
         for name in destinations:
             settings[f"topic:{name}"] |= self._replicas(metadata, name)
         return settings
@@ -84,6 +88,24 @@ class KafkaAdmin:
 
     def close(self) -> None:
         """The client has no connection of its own to close; it goes with this object."""
+
+    def _described(self, kind: str, resources: list[Any]) -> dict[str, dict[str, str]]:
+        settings = {}
+        for resource, future in self._client.describe_configs(resources, request_timeout=_TIMEOUT_S).items():
+            entries = self._result(f"settings of {kind} {resource.name} could not be read", future)
+            plain = {e.name: e.value for e in entries.values() if e.value is not None and not e.is_sensitive}
+            settings[f"{kind}:{resource.name}"] = dict(sorted(plain.items()))
+        return settings
+
+    def _all_led(self, destinations: tuple[str, ...], partitions: int) -> bool:
+        """Every broker's answer may be a moment old: a topic just made need not be in it yet."""
+        topics = self._metadata().topics
+        return all(
+            name in topics
+            and len(topics[name].partitions) == partitions
+            and all(p.leader >= 0 for p in topics[name].partitions.values())
+            for name in destinations
+        )
 
     def _metadata(self) -> Any:
         from confluent_kafka import KafkaException
@@ -113,10 +135,6 @@ class KafkaAdmin:
             raise BrokerError(f"{what}: {e.args[0].str()} (Kafka at {self._addresses})") from e
         except TimeoutError as e:
             raise BrokerError(f"{what}: no answer from Kafka at {self._addresses}") from e
-
-    @staticmethod
-    def _is_plain(config_entry: Any) -> bool:
-        return config_entry.value is not None and not config_entry.is_sensitive
 
 
 def topic_durability(topic: Mapping[str, str], acks: str) -> ComputedDurability:

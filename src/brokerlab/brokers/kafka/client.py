@@ -56,8 +56,13 @@ def consumer_properties(plan: AgentPlan) -> dict[str, str]:
 def admin_properties(endpoint: Endpoint, client_settings: Mapping[str, str]) -> dict[str, str]:
     """Properties of an administrative client: where and how to connect, nothing else."""
     security = {n: v for n, v in client_settings.items() if n.startswith(("security.", "ssl."))}
-    addresses = ",".join(endpoint.addresses)
-    return {"bootstrap.servers": addresses, "client.id": "brokerlab-admin", **endpoint.options, **security}
+    return {
+        "bootstrap.servers": ",".join(endpoint.addresses),
+        "client.id": "brokerlab-admin",
+        "log_level": "0",  # what goes wrong is raised; nodes that start and stop are no news
+        **endpoint.options,
+        **security,
+    }
 
 
 def _connection(plan: AgentPlan) -> dict[str, str]:

@@ -61,19 +61,15 @@ class PythonProducer:
         if taken <= 0:
             return 0
         payloads = block.payloads()
-        partitions = block.partitions[:taken].tolist()
-        by_topic: dict[int, list[dict[str, Any]]] = {}
-        for i, partition in enumerate(partitions):
-            topic, within = divmod(partition, self._partitions)
-            message = {
-                "value": payloads[i],
-                "partition": within,
-                "callback": partial(self._report, block.first_index + i),
-            }
-            by_topic.setdefault(topic, []).append(message)
+        # One call per partition: produce_batch ignores a partition given in the single message (seen with 2.16).
+        by_partition: dict[int, list[dict[str, Any]]] = {}
+        for i, partition in enumerate(block.partitions[:taken].tolist()):
+            message = {"value": payloads[i], "callback": partial(self._report, block.first_index + i)}
+            by_partition.setdefault(partition, []).append(message)
         self._in_flight += taken
-        for topic, messages in by_topic.items():
-            if self._client.produce_batch(self._topics[topic], messages) != len(messages):
+        for partition, messages in by_partition.items():
+            topic, within = divmod(partition, self._partitions)
+            if self._client.produce_batch(self._topics[topic], messages, partition=within) != len(messages):
                 self._refused(messages)
         return taken
 

@@ -12,6 +12,8 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from brokerlab.brokers.contract import NodeInfo, Reading
 
+# The agent answers only requests that say they come from here: a page in a browser cannot say so.
+JOLOKIA_ORIGIN = "http://brokerlab.invalid"
 _TIMEOUT_S = 0.8
 _COLLECTORS = "java.lang:name=*,type=GarbageCollector"
 
@@ -117,7 +119,7 @@ class JolokiaProbe:
         return [reading for name, url in self._addresses.items() for reading in self._read_node(name, url)]
 
     def _read_node(self, name: str, url: str) -> list[Reading]:
-        request = Request(url, self._body, {"Content-Type": "application/json"})
+        request = Request(url, self._body, {"Content-Type": "application/json", "Origin": JOLOKIA_ORIGIN})
         try:
             with self._open(request, timeout=_TIMEOUT_S) as response:
                 answers = json.load(response)

@@ -28,16 +28,15 @@ def prove_ready(
     """
     from confluent_kafka.admin import AdminClient
 
-    # Nodes come up one by one: what the client would log about that is no news.
-    quiet: dict[str, Any] = {**admin_properties(endpoint, {}), "log_level": "0"}
-    admin = AdminClient(quiet)
+    properties: dict[str, Any] = {**admin_properties(endpoint, {})}
+    admin = AdminClient(properties)
 
     def until(what: str, condition: Callable[[], bool]) -> None:
         wait_until(what, condition, deadline_mono_ns, died=died, log_tail=log_tail)
 
     until(f"a topic replicated to {nodes} node(s)", lambda: _topic_exists(admin, nodes))
-    until(f"a write stored by {nodes} node(s)", lambda: _write_is_stored(quiet, nodes))
-    until("a group coordinator", lambda: _coordinator_answers(quiet))
+    until(f"a write stored by {nodes} node(s)", lambda: _write_is_stored(properties, nodes))
+    until("a group coordinator", lambda: _coordinator_answers(properties))
     until("the probe topic to be deleted", lambda: _topic_is_gone(admin))
 
 

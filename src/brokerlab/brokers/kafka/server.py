@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from brokerlab.brokers.kafka.install import KafkaJars
+from brokerlab.brokers.kafka.probe import JOLOKIA_ORIGIN
 
 MAIN_CLASS = "kafka.Kafka"
 STORAGE_TOOL = "kafka.tools.StorageTool"
@@ -111,7 +112,8 @@ def jolokia_policy(readable: Mapping[str, Sequence[str]]) -> str:
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n<restrict>\n'
         "  <remote><host>127.0.0.1</host></remote>\n  <http><method>post</method></http>\n"
-        f"  <commands></commands>\n  <allow>\n{beans}  </allow>\n  <cors><strict-checking/></cors>\n</restrict>\n"
+        f"  <commands></commands>\n  <allow>\n{beans}  </allow>\n"
+        f"  <cors><allow-origin>{JOLOKIA_ORIGIN}</allow-origin><strict-checking/></cors>\n</restrict>\n"
     )
 
 

@@ -1,0 +1,313 @@
+"""Kafka for real: its own servers on loopback, the Python path of the driver, the Jolokia agent."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
+
+import numpy as np
+import psutil
+import pytest
+
+from brokerlab.brokers.contract import Cluster
+from brokerlab.brokers.kafka.broker import BROKER
+from brokerlab.brokers.kafka.probe import FIGURES, JOLOKIA_ORIGIN
+from brokerlab.brokers.kafka.settings import SERVER_SETTINGS, TOPIC_SETTINGS
+from brokerlab.cluster.cache import silent
+from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, Block
+from brokerlab.model.plan import (
+    AgentPlan,
+    CellPlan,
+    ConsumersPlan,
+    Durability,
+    Endpoint,
+    PayloadPlan,
+    PhasesPlan,
+    ProducersPlan,
+    Role,
+    SchedulePlan,
+    SizeShare,
+)
+
+MINUTES_NS = 60 * 10**9
+PRODUCERS = ProducersPlan(
+    count=1,
+    agents=1,
+    schedule=SchedulePlan(rate_per_s=1000),
+    payload=PayloadPlan(sizes=(SizeShare(message_bytes=100, weight=1),)),
+    window_limit=400,
+)
+PHASES = PhasesPlan(warm_up_s=1, measure_s=1, drain_limit_s=1)
+
+
+def soon() -> int:
+    return time.monotonic_ns() + 4 * MINUTES_NS
+
+
+def cell(nodes: int, durability: Durability, **changes: Any) -> CellPlan:
+    values: dict[str, Any] = {
+        "cell": "c01",
+        "label": "test",
+        "broker": "kafka",
+        "nodes": nodes,
+        "durability": durability,
+        "destinations": 2,
+        "partitions": 2,
+        "producers": PRODUCERS,
+        "consumers": ConsumersPlan(groups=1, per_group=2, agents_per_group=1),
+        "phases": PHASES,
+        "parameters": {},
+        "broker_settings": {},
+        "client_settings": {},
+    }
+    return CellPlan(**{**values, **changes})
+
+
+def agent(role: Role, endpoint: Endpoint, topics: tuple[str, ...], per_group: int = 1) -> AgentPlan:
+    return AgentPlan(
+        run="test",
+        cell="c01",
+        repeat=1,
+        agent=f"{role}-1",
+        run_tag=1,
+        role=role,
+        broker="kafka",
+        driver="python",
+        endpoint=endpoint,
+        destinations=topics,
+        partitions=2,
+        members=(0,),
+        producers_in_cell=1,
+        group=f"group-{topics[0]}",
+        producers=PRODUCERS,
+        consumers=ConsumersPlan(groups=1, per_group=per_group, agents_per_group=1),
+        phases=PHASES,
+        client_settings={},
+        durability=Durability.L4,
+        evidence_directory="unused",
+        seed=1,
+    )
+
+
+def block(first_index: int, count: int, message_bytes: int = 100, partitions: int = 4) -> Block:
+    """Messages whose first eight bytes are their number."""
+    rows = np.zeros((count, message_bytes), np.uint8)
+    rows[:, :8] = np.arange(first_index, first_index + count, dtype="<i8").view(np.uint8).reshape(count, 8)
+    return Block(
+        buffer=rows.reshape(-1),
+        offsets=np.arange(count, dtype=np.int64) * message_bytes,
+        lengths=np.full(count, message_bytes, np.int32),
+        partitions=(np.arange(first_index, first_index + count) % partitions).astype(np.int32),
+        first_index=first_index,
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed() -> None:
+    assert BROKER.install(silent).runs_here
+
+
+def running(nodes: int, durability: Durability, directory: Path) -> Iterator[Cluster]:
+    cluster = BROKER.cluster(cell(nodes, durability), directory / "data", directory / "logs")
+    try:
+        cluster.start()
+        cluster.wait_ready(soon())
+        yield cluster
+    finally:
+        cluster.stop()
+        cluster.clean()
+
+
+@pytest.fixture(scope="module")
+def one_node(tmp_path_factory: pytest.TempPathFactory, installed: None) -> Iterator[Cluster]:  # noqa: ARG001
+    yield from running(1, Durability.L3, tmp_path_factory.mktemp("kafka1"))
+
+
+@pytest.fixture(scope="module")
+def three_nodes(tmp_path_factory: pytest.TempPathFactory, installed: None) -> Iterator[Cluster]:  # noqa: ARG001
+    yield from running(3, Durability.L2, tmp_path_factory.mktemp("kafka3"))
+
+
+def test_everything_published_is_acknowledged_and_consumed_once(one_node: Cluster) -> None:
+    topics = ("all-1", "all-2")
+    admin = BROKER.admin(one_node.endpoint(), cell(1, Durability.L4))
+    admin.create(topics, 2, ())
+    consumers = [BROKER.consumer(agent(Role.CONSUMER, one_node.endpoint(), topics, per_group=2), n) for n in (0, 1)]
+    producer = BROKER.producer(agent(Role.PRODUCER, one_node.endpoint(), topics), 0)
+    sent, outcomes = 0, {}
+    deadline = soon()
+    while len(outcomes) < 1000 and time.monotonic_ns() < deadline:
+        if sent < 1000:
+            sent += producer.send(block(sent, min(300, 1000 - sent)))
+        assert sent - len(outcomes) <= PRODUCERS.window_limit
+        settled = producer.settled()
+        assert not outcomes.keys() & set(settled.indices.tolist())
+        outcomes |= dict(zip(settled.indices.tolist(), settled.outcomes.tolist(), strict=True))
+    producer.close(deadline)
+    assert outcomes == dict.fromkeys(range(1000), ACKNOWLEDGED)
+
+    received: list[int] = []
+    for number, consumer in enumerate(consumers):
+        mine: list[int] = []
+        while consumer.remaining() != 0 and time.monotonic_ns() < deadline:
+            deliveries = consumer.receive(100, time.monotonic_ns() + 10**9)
+            assert len(deliveries) <= 100
+            if len(deliveries):
+                assert deliveries.buffer is not None
+                rows = deliveries.buffer[: 100 * len(deliveries)].reshape(-1, 100)
+                mine += rows[:, :8].copy().view("<i8")[:, 0].tolist()
+                assert (deliveries.positions >= 0).all()
+                consumer.acknowledge(deliveries)
+        assert {m % 2 for m in mine} == {number}  # its share: cell-wide partitions modulo the group's size
+        received += mine
+        consumer.close(deadline)
+    assert sorted(received) == list(range(1000))
+    admin.delete((*topics, "never-made"), ("group-all-1", "never-made"))
+    with pytest.raises(Exception, match="all-1"):
+        admin.effective_settings(topics)
+
+
+def test_a_message_larger_than_the_client_allows_is_rejected_and_its_neighbours_are_not(one_node: Cluster) -> None:
+    admin = BROKER.admin(one_node.endpoint(), cell(1, Durability.L4))
+    admin.create(("large",), 2, ())
+    producer = BROKER.producer(agent(Role.PRODUCER, one_node.endpoint(), ("large",)), 0)
+    assert producer.send(block(0, 1, partitions=2)) == 1
+    assert producer.send(block(1, 1, message_bytes=2_000_000, partitions=2)) == 1
+    assert producer.send(block(2, 1, partitions=2)) == 1
+    outcomes: dict[int, int] = {}
+    errors: dict[str, int] = {}
+    deadline = soon()
+    while len(outcomes) < 3 and time.monotonic_ns() < deadline:
+        settled = producer.settled()
+        outcomes |= dict(zip(settled.indices.tolist(), settled.outcomes.tolist(), strict=True))
+        errors |= settled.errors
+    producer.close(deadline)
+    assert outcomes == {0: ACKNOWLEDGED, 1: REJECTED, 2: ACKNOWLEDGED}
+    assert errors == {"MSG_SIZE_TOO_LARGE": 1}
+
+
+@pytest.mark.parametrize("level", [Durability.L3, Durability.L4])
+def test_one_node_gives_the_level_asked_for(one_node: Cluster, level: Durability) -> None:
+    admin = BROKER.admin(one_node.endpoint(), cell(1, level))
+    admin.create((f"level-{level}",), 1, ())
+    assert admin.durability((f"level-{level}",)).level == level
+
+
+@pytest.mark.parametrize("level", list(Durability))
+def test_three_nodes_give_the_level_asked_for(three_nodes: Cluster, level: Durability) -> None:
+    admin = BROKER.admin(three_nodes.endpoint(), cell(3, level))
+    admin.create((f"level-{level}",), 3, ())
+    computed = admin.durability((f"level-{level}",))
+    assert computed.level == level
+    assert computed.because["replication_factor"] == ("3" if level in (Durability.L1, Durability.L2) else "1")
+    assert len(admin.effective_settings(())) == 3
+
+
+def test_kafka_knows_every_setting_we_let_users_set(one_node: Cluster) -> None:
+    admin = BROKER.admin(one_node.endpoint(), cell(1, Durability.L4))
+    admin.create(("names",), 1, ())
+    settings = admin.effective_settings(("names",))
+    # describe_configs leaves out what has no value; synonyms that are null by default are such.
+    null_by_default = {"log.flush.interval.ms", "log.retention.ms", "log.roll.ms"}
+    assert settings["topic:names"].keys() >= TOPIC_SETTINGS
+    assert settings["broker:1"].keys() | null_by_default >= SERVER_SETTINGS
+
+
+def test_the_probe_reads_every_figure(one_node: Cluster) -> None:
+    probe = BROKER.probe(one_node.nodes())
+    assert probe is not None
+    admin = BROKER.admin(one_node.endpoint(), cell(1, Durability.L4))
+    admin.create(("probed",), 2, ())
+    producer = BROKER.producer(agent(Role.PRODUCER, one_node.endpoint(), ("probed",)), 0)
+    before = {r.metric: r.value for r in probe.read()}
+    producer.send(block(0, 50, partitions=2))
+    producer.close(soon())
+    deadline = soon()
+    after: dict[str, float] = {}
+    while time.monotonic_ns() < deadline and after.get("messages_in_total", 0) < before["messages_in_total"] + 50:
+        after = {r.metric: r.value for r in probe.read()}
+    assert after["messages_in_total"] == before["messages_in_total"] + 50
+    assert after.keys() == {f.metric for f in FIGURES} | {"gc_count_total", "gc_time_seconds_total"}
+    assert {r.subject for r in probe.read()} == {"jvm:kafka-1", "broker:kafka-1"}
+
+
+@pytest.mark.parametrize(
+    "request_body",
+    [
+        {"type": "exec", "mbean": "java.lang:type=Memory", "operation": "gc"},
+        {"type": "write", "mbean": "java.lang:type=Memory", "attribute": "Verbose", "value": True},
+        {"type": "read", "mbean": "java.lang:type=Runtime", "attribute": "SystemProperties"},
+        {"type": "read", "mbean": "java.lang:type=Memory", "attribute": "NonHeapMemoryUsage"},
+        {"type": "list"},
+    ],
+)
+def test_the_agent_in_the_jvm_refuses_all_but_the_listed_reads(one_node: Cluster, request_body: dict[str, Any]) -> None:
+    answer = ask_jolokia(one_node, request_body)
+    assert answer["status"] == 403, answer
+    allowed = {"type": "read", "mbean": "java.lang:type=Memory", "attribute": "HeapMemoryUsage"}
+    assert ask_jolokia(one_node, allowed)["status"] == 200
+
+
+def ask_jolokia(cluster: Cluster, body: dict[str, Any]) -> dict[str, Any]:
+    url = cluster.nodes()[0].urls["jolokia"]
+    request = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json", "Origin": JOLOKIA_ORIGIN})
+    with build_opener(ProxyHandler({})).open(request, timeout=60) as response:
+        answer: dict[str, Any] = json.load(response)
+    return answer
+
+
+def test_stop_ends_the_process_and_clean_deletes_the_data_but_not_the_log(tmp_path: Path) -> None:
+    cluster = BROKER.cluster(cell(1, Durability.L4), tmp_path / "data", tmp_path / "logs")
+    cluster.start()
+    try:
+        cluster.wait_ready(soon())
+        (node,) = cluster.nodes()
+        process = psutil.Process(node.pid)
+        assert cluster.dead_nodes() == ()
+        addresses = {c.laddr.ip for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN}
+        assert {a.removeprefix("::ffff:") for a in addresses} == {"127.0.0.1"}
+    finally:
+        cluster.stop()
+    assert not process.is_running()
+    assert cluster.dead_nodes() == ()
+    assert (tmp_path / "data").exists()
+    cluster.stop()
+    cluster.clean()
+    cluster.clean()
+    assert not (tmp_path / "data").exists()
+    assert "Kafka Server started" in (tmp_path / "logs" / "kafka-1.log").read_text()
+
+
+def test_no_server_outlives_a_runner_that_was_killed(tmp_path: Path) -> None:
+    script = tmp_path / "runner.py"
+    script.write_text(
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from test_kafka_cluster import BROKER, Durability, cell\n"
+        "here = Path(sys.argv[1])\n"
+        "cluster = BROKER.cluster(cell(3, Durability.L2), here / 'data', here / 'logs')\n"
+        "cluster.start()\n"
+        "print(*(n.pid for n in cluster.nodes()), flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    runner = subprocess.Popen([sys.executable, str(script), str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert runner.stdout is not None
+        with runner.stdout as out:
+            servers = [psutil.Process(int(pid)) for pid in out.readline().split()]
+        assert len(servers) == 3
+        assert all("kafka.Kafka" in server.cmdline() for server in servers)
+    finally:
+        os.kill(runner.pid, signal.SIGKILL)
+        runner.wait()
+    _, alive = psutil.wait_procs(servers, timeout=120)
+    assert alive == []
