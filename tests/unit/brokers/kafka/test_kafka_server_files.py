@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+from brokerlab.brokers.contract import Reading
+from brokerlab.brokers.kafka.probe import READABLE, bulk_request, readings_of
+from brokerlab.brokers.kafka.server import NodeLayout, jolokia_policy, meta_properties, new_id, server_properties
+
+NODES = [NodeLayout(i, 9000 + i, 9100 + i, 9200 + i, Path(f"/data/kafka-{i}")) for i in (1, 2, 3)]
+
+
+def properties(text: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def test_every_listener_is_on_loopback_and_internal_topics_are_replicated() -> None:
+    made = properties(server_properties(NODES[1], NODES, {}))
+    assert made["listeners"] == "PLAINTEXT://127.0.0.1:9002,CONTROLLER://127.0.0.1:9102"
+    assert made["controller.quorum.voters"] == "1@127.0.0.1:9101,2@127.0.0.1:9102,3@127.0.0.1:9103"
+    assert made["offsets.topic.replication.factor"] == "3"
+    assert properties(server_properties(NODES[0], NODES[:1], {}))["offsets.topic.replication.factor"] == "1"
+
+
+def test_the_workloads_server_settings_win() -> None:
+    made = properties(server_properties(NODES[0], NODES, {"num.io.threads": "2", "broker.session.timeout.ms": "9"}))
+    assert (made["num.io.threads"], made["broker.session.timeout.ms"]) == ("2", "9")
+
+
+def test_each_data_directory_gets_its_own_id_within_one_cluster() -> None:
+    first, second = (properties(meta_properties(node, "the-cluster")) for node in NODES[:2])
+    assert first["cluster.id"] == second["cluster.id"] == "the-cluster"
+    assert (first["node.id"], second["node.id"]) == ("1", "2")
+    assert first["directory.id"] != second["directory.id"]
+    assert all(len(new_id()) == 22 and not new_id().startswith("-") for _ in range(200))
+
+
+def test_the_policy_allows_reading_what_the_probe_asks_for_and_no_command() -> None:
+    policy = ElementTree.fromstring(jolokia_policy(READABLE).encode())
+    commands = policy.find("commands")
+    assert commands is not None
+    assert list(commands) == []
+    allowed = {
+        (bean.findtext("name"), attribute.text)
+        for bean in policy.iterfind("allow/mbean")
+        for attribute in bean.iterfind("attribute[@mode='read']")
+    }
+    asked = {(r["mbean"], a) for r in json.loads(bulk_request()) for a in r["attribute"]}
+    assert allowed == asked
+    assert list(policy.iterfind("allow/mbean/operation")) == []
+
+
+def test_answers_become_readings_and_beans_that_are_not_there_give_none() -> None:
+    answers = [
+        {
+            "status": 200,
+            "request": {"mbean": "java.lang:type=Memory"},
+            "value": {"HeapMemoryUsage": {"used": 5, "committed": 9, "max": 10}},
+        },
+        {
+            "status": 200,
+            "request": {"mbean": "java.lang:name=*,type=GarbageCollector"},
+            "value": {
+                "a": {"CollectionCount": 2, "CollectionTime": 30},
+                "b": {"CollectionCount": 1, "CollectionTime": 5},
+            },
+        },
+        {"status": 404, "request": {"mbean": "kafka.server:type=ReplicaManager,name=UnderReplicatedPartitions"}},
+        {
+            "status": 200,
+            "request": {"mbean": "kafka.network:type=RequestMetrics,name=TotalTimeMs,request=Produce"},
+            "value": {"Count": 4, "Mean": "NaN", "99thPercentile": 1.5},
+        },
+    ]
+    assert set(readings_of("kafka-1", answers)) == {
+        Reading("jvm:kafka-1", "gc_count_total", 3.0, "1"),
+        Reading("jvm:kafka-1", "gc_time_seconds_total", 0.035, "s"),
+        Reading("jvm:kafka-1", "heap_used_bytes", 5.0, "B"),
+        Reading("jvm:kafka-1", "heap_committed_bytes", 9.0, "B"),
+        Reading("broker:kafka-1", "produce_requests_total", 4.0, "1"),
+        Reading("broker:kafka-1", "produce_request_time_p99_ms", 1.5, "ms"),
+    }
