@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from brokerlab.report.page import write_report
 from brokerlab.results.reader import read_table
 from brokerlab.results.tables import RESULT_TABLES
+from synthetic import write_run
 from synthetic_tables import Story, write_results
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -130,8 +133,8 @@ def test_no_chart_is_wider_than_its_frame(visit: Open, report: Path) -> None:
 
 def test_the_verdict_is_first_in_reading_order_and_on_the_first_screen(visit: Open, report: Path) -> None:
     page = visit(report).page
-    assert page.locator("body").inner_text().strip().startswith("✓ Valid")
-    assert page.locator("h1, h2, h3").first.inner_text() == "✓ Valid"
+    assert page.locator("body").inner_text().strip().startswith("✓ Valid ✕ Delivery violated")
+    assert page.locator("h1, h2, h3").first.inner_text() == "✓ Valid ✕ Delivery violated"
     bottom = page.locator("#answer .panel").first.bounding_box()
     assert bottom is not None
     assert bottom["y"] < 900, "the answer begins below the first screen"
@@ -277,3 +280,16 @@ def test_it_prints_in_light_colours_with_charts(visit: Open, report: Path) -> No
     page.emulate_media(media="screen")
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert max(background(page)) < 60
+
+
+def test_the_tables_of_the_real_pipeline_fill_the_report(visit: Open, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run").directory
+    # A process of its own: the analysis ends its Spark session, and other tests may be using theirs.
+    code = "import sys, pathlib; from brokerlab.pipeline.analyze import analyze; analyze(pathlib.Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, str(run.path)], check=True, capture_output=True, timeout=280)
+    seen = visit(write_report(run))
+    assert seen.page.locator("#verdict .missing").count() == 0
+    for part in ("throughput", "spectrum", "heat"):
+        assert min(drawn(seen.page, part)) > 1000, part
+    assert "9 lost" in seen.page.locator("#delivery .lead").inner_text()
+    assert seen.complaints == []

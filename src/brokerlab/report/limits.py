@@ -51,9 +51,7 @@ def _agents(source: Source, cell: str) -> list[Use]:
         return []
     worst = max(agents, key=lambda a: a["cpu_cores_mean"])
     share = worst["cpu_cores_mean"]
-    return [
-        Use(f"load agent {worst['agent']}", f"{figures.cores(share)} of the one it can use", share, share >= AT_LIMIT)
-    ]
+    return [Use(f"agent {worst['agent']}", f"{figures.cores(share)} of the one it can use", share, share >= AT_LIMIT)]
 
 
 def _processors(source: Source, cell: str, readings: list[Row]) -> list[Use]:

@@ -32,7 +32,7 @@ def test_with_room_everywhere_nothing_visible_was_at_its_limit(tmp_path: Path) -
 def test_a_busy_agent_is_named(tmp_path: Path) -> None:
     run = source(tmp_path)
     changed(run.table("agent_health"), "cpu_cores_mean", 0.97, cell="c02", agent="producer-1", repeat=2)
-    assert likely_limit(run, "c02") == "At its limit: load agent producer-1 (0.97 cores of the one it can use)."
+    assert likely_limit(run, "c02") == "At its limit: agent producer-1 (0.97 cores of the one it can use)."
 
 
 def test_a_busy_disk_and_a_busy_host_are_both_named(tmp_path: Path) -> None:

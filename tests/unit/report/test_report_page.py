@@ -107,7 +107,8 @@ def test_quantiles_of_too_few_samples_are_greyed_and_say_so(tmp_path: Path) -> N
 
 def test_lost_messages_are_counted_and_named(tmp_path: Path) -> None:
     text = words(report(tmp_path, Story(repeats=2, measure_s=4, lost=5)))
-    assert "✕ Delivery violated" in text
+    assert text.startswith("✓ Valid ✕ Delivery violated")
+    assert "it found something wrong" in text
     assert "✕ violated 20 lost." in text  # 5 in each of 2 cells x 2 repeats
     assert "4 lost ranges" in text
 

@@ -2,6 +2,7 @@
 // Line charts with uPlot: throughput over time, percentile spectrum, and what limited it.
 const Lines = (() => {
   const R = Report;
+  const WHOLE = Array.from({ length: 13 }, (_, e) => [1, 2, 5].map((s) => s * 10 ** e)).flat();
   const BINARY = Array.from({ length: 50 }, (_, i) => 2 ** i);
   const open = new Map(); // host -> charts drawn in it
 
@@ -54,7 +55,7 @@ const Lines = (() => {
       ctx.clip();
       ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
       for (const s of spans) {
-        const x = u.valToPos(s.from - 0.5, "x", true), end = u.valToPos(s.to + 0.5, "x", true);
+        const x = u.valToPos(s.from - 0.5, "x", true), end = Math.min(u.valToPos(s.to + 0.5, "x", true), bbox.left + bbox.width);
         if (s.phase !== "measure") {
           ctx.fillStyle = R.color("--shade");
           ctx.fillRect(x, bbox.top, end - x, bbox.height);
@@ -85,7 +86,7 @@ const Lines = (() => {
       scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, (limits.top ?? high ?? 1) * 1.05 || 1] } },
       axes: [
         axis("x", (_u, vs) => vs.map((v) => `${v} s`), { size: 28 }),
-        axis("y", (_u, vs) => vs.map(format), { size: 68, ...(limits.binary ? { incrs: BINARY } : {}) }),
+        axis("y", (_u, vs) => vs.map(format), { size: 68, ...(limits.steps ? { incrs: limits.steps } : {}) }),
       ],
       series: [
         { label: "second", value: (_u, v) => (v === null ? "" : `${v} s`) },
@@ -254,20 +255,21 @@ const Lines = (() => {
     const agents = new Set(R.distinct("agent_health", "agent", { cell }));
     const process = (s) => s.startsWith("process:"), bare = (s) => s.slice(s.indexOf(":") + 1);
     const cores = (v) => (v === null || v === undefined ? "–" : `${R.significant(v)} cores`), flow = (v) => (v === null || v === undefined ? "–" : `${R.size(v)}/s`);
-    const charts = [
+    const all = [
       ["Agents' CPU", cores, readings(cell, repeat, (s, m) => m === "cpu_cores" && process(s) && agents.has(bare(s)), bare)],
       ["Broker and host CPU", cores, readings(cell, repeat, (s, m) => (m === "cpu_cores" && process(s) && !agents.has(bare(s))) || (s === "host" && /^cpu_(busy|steal|foreign)_cores$/.test(m)), (s, m) => (s === "host" ? `host ${m.split("_")[1]}` : bare(s)))],
       ["Disk", flow, readings(cell, repeat, (s, m) => /^(disk_)?write_bytes_per_s$/.test(m) && !agents.has(bare(s)), (s) => `${bare(s)} writes`)],
       ["Consumer backlog", R.count, backlog(cell, repeat)],
     ];
+    const charts = all.filter(([, , series]) => series.length), absent = all.filter(([, , series]) => !series.length);
     const boxes = charts.map(([title, format, series]) => {
       const words = series.map((s) => `${s.label} at most ${format(Math.max(...s.points.values()))}`).join(", ");
-      return frame(host, title, `${R.label(cell)}, repeat ${repeat}`, `${title} of ${R.label(cell)}, repeat ${repeat}: ${words || "not recorded"}`);
+      return frame(host, title, `${R.label(cell)}, repeat ${repeat}`, `${title} of ${R.label(cell)}, repeat ${repeat}: ${words}`);
     });
     charts.forEach(([, format, series], i) => {
-      if (series.length) overTime(host, boxes[i], series, format, time, { binary: format === flow });
-      else boxes[i].append("Not recorded in this run.");
+      overTime(host, boxes[i], series, format, time, { steps: format === flow ? BINARY : format === R.count ? WHOLE : null });
     });
+    if (absent.length) host.append(R.element("p", { class: "absent" }, `Not recorded in this repeat: ${absent.map(([title]) => title).join(", ")}.`));
   }
 
   return { throughput, spectrum, limits, phases, steps };

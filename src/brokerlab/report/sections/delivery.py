@@ -14,6 +14,8 @@ _COUNTS = (
 )  # fmt: skip
 _VIOLATIONS = frozenset({"lost", "corrupted", "unexpected"})
 _ODDITIES = frozenset({"rejected", "unknown", "duplicated", "reordered", "unknown_absent", "aborted_read"})
+# Said in a sentence and by repeat: they explain the others.
+_LESSER = ("received", "redelivered", "recovered", "unknown_absent", "aborted_read")
 _SHOWN_RANGES = 50
 
 
@@ -33,7 +35,8 @@ def delivery_section(source: Source) -> Html:
     ]
     zero = [c for c in _COUNTS if c not in kept]
     heads = ["Cell", "Drained", *(_words(c) for c in kept)]
-    totals = [_row(source, r, kept) for r in _totals(rows)]
+    core = [c for c in kept if c not in _LESSER]
+    totals = [_row(source, r, core) for r in _totals(rows)]
     caption = "All phases, all repeats together. Lost is a statement only where every drain was complete."
     by_repeat = [_row(source, r, kept) for r in sorted(rows, key=_key)]
     each = tag(
@@ -49,12 +52,19 @@ def delivery_section(source: Source) -> Html:
         "section",
         title,
         _sentence(rows),
-        grid(caption, heads, totals, text_columns=(0, 1)),
+        grid(caption, ["Cell", "Drained", *(_words(c) for c in core)], totals, text_columns=(0, 1)),
+        _also(rows),
         also,
         each,
         _lost(source),
         id="delivery",
     )
+
+
+def _also(rows: list[Row]) -> Html:
+    sums = {c: sum(r[c] for r in rows) for c in _LESSER}
+    words = [f"{figures.count(n)} {c.replace('_', ' ')}" for c, n in sums.items() if n or c == "received"]
+    return tag("p", f"Also, by repeat below: {', '.join(words)}.", class_="caption")
 
 
 def _key(row: Row) -> tuple[str, str, int]:

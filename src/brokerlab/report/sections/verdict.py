@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from brokerlab.report import figures
 from brokerlab.report.markup import Child, Html, join, tag
 from brokerlab.report.source import Source
-from brokerlab.results.verdict import ObjectiveResult, Reason
+from brokerlab.results.verdict import ObjectiveResult, Reason, Verdict
 
 SYMBOLS = {"valid": "✓", "invalid": "✕", "cannot tell": "?", "met": "✓", "missed": "✕"}
 WORDS = {"valid": "Valid", "invalid": "Invalid", "cannot tell": "Cannot tell", "not analysed": "Not analysed"}
@@ -18,6 +18,7 @@ _MEANINGS = {
     "cannot tell": "The evidence does not decide whether the numbers hold.",
     "not analysed": "There is no verdict yet, so no number below may be believed.",
 }
+_FOUND = "The measurement may be believed, and it found something wrong."
 _SHOWN_REASONS = 5
 
 
@@ -36,11 +37,13 @@ def verdict_section(source: Source) -> Html:
     verdict = source.verdict
     answer = verdict.verdict if verdict else "not analysed"
     headline = verdict.headline if verdict else _MEANINGS[answer]
+    broken = _broken(verdict)
+    meaning = _MEANINGS[answer] if not (broken and answer == "valid") else _FOUND
     return tag(
         "header",
-        tag("h1", status(WORDS[answer], answer), class_="verdict-word"),
+        tag("h1", status(WORDS[answer], answer), [[" ", status(b, "invalid")] for b in broken], class_="verdict-word"),
         tag("p", headline, class_="headline"),
-        tag("p", _MEANINGS[answer], class_="meaning") if verdict and headline != _MEANINGS[answer] else None,
+        tag("p", meaning, class_="meaning") if verdict else None,
         _delivery(source),
         _missing(source),
         _reasons(source, "invalid", "Why it is invalid"),
@@ -49,8 +52,16 @@ def verdict_section(source: Source) -> Html:
         _reasons(source, "note", "Notes"),
         _identity(source),
         id="verdict",
-        class_=f"verdict {answer.replace(' ', '-')}",
+        class_=f"verdict {'invalid' if broken else answer.replace(' ', '-')}",
     )
+
+
+def _broken(verdict: Verdict | None) -> list[str]:
+    """What a believable run found wrong: it must not hide behind a green word."""
+    if verdict is None:
+        return []
+    missed = any(o.met == "missed" for o in verdict.objectives)
+    return ["Delivery violated"] * verdict.delivery_violated + ["Objective missed"] * missed
 
 
 def _delivery(source: Source) -> Html | None:
