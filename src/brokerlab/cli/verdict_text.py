@@ -36,8 +36,9 @@ COLUMNS = {
 def verdict_lines(verdict: Verdict) -> list[str]:
     """Verdict, headline, reasons, objectives, delivery."""
     badge = click.style(f" {verdict.verdict.upper()} ", fg=_COLOURS[verdict.verdict], bold=True, reverse=True)
+    headline = verdict.headline.removeprefix(f"{verdict.verdict.capitalize()}: ")  # the badge has said that
     return [
-        f"{badge} {verdict.headline}",
+        f"{badge} {headline[:1].upper()}{headline[1:]}",
         *_reason_lines(verdict),
         *_objective_lines(verdict),
         *([_delivery_line(verdict)] if verdict.delivery else []),

@@ -32,7 +32,10 @@ class ClockPair(Frozen):
 
 
 class ProbePlan(Frozen):
-    """`directory` receives reading/<writer>-<number>.parquet; its disk is the one that is watched."""
+    """`directory` receives reading/<writer>-<number>.parquet; its disk is the one that is watched.
+
+    `addresses` are those of a broker the user runs: on loopback its processes are found and watched like nodes.
+    """
 
     run: str
     cell: str
@@ -40,6 +43,7 @@ class ProbePlan(Frozen):
     broker: str
     nodes: tuple[WatchedNode, ...] = ()
     agents: tuple[WatchedAgent, ...] = ()
+    addresses: tuple[str, ...] = ()
     directory: str
     interval_s: float = 1.0
     clock: ClockPair

@@ -13,6 +13,7 @@ from typing import Any
 
 from brokerlab.brokers.contract import BrokerProbe, Reading
 from brokerlab.probes import host
+from brokerlab.probes.endpoint import listening_processes
 from brokerlab.probes.plan import ClockPair, ProbePlan
 from brokerlab.probes.process import ForeignCpu, ProcessProbe
 
@@ -31,6 +32,7 @@ class LocalProbes:
     def __init__(self, plan: ProbePlan, runner_pid: int) -> None:
         own = os.getpid()
         watched = [(n.name, n.pid) for n in plan.nodes] + [(a.name, a.pid) for a in plan.agents]
+        watched += [(f"{plan.broker}-{i}", pid) for i, pid in enumerate(listening_processes(plan.addresses), 1)]
         self._directory = Path(plan.directory)
         self._cpu = host.CpuTimes()
         self._processes = [ProcessProbe(name, pid) for name, pid in [*watched, ("probe", own)]]
