@@ -80,6 +80,13 @@ def test_kafkas_lock_holds_its_roots_and_the_agent() -> None:
     assert coordinates >= {*kafka_install.ROOTS, kafka_install.AGENT}
 
 
+def test_kafkas_jars_are_all_of_one_version() -> None:
+    artifacts = parse_lock(kafka_install.LOCK_FILE.read_text(), "kafka.lock")
+    versions = {a.name: a.version for a in artifacts if a.group == "org.apache.kafka"}
+    assert "kafka-clients" in versions
+    assert set(versions.values()) == {kafka_install.VERSION}
+
+
 def test_what_is_missing_is_fetched_and_reported_until_all_is_there() -> None:
     shares: list[float] = []
     repository = Repository()
