@@ -24,6 +24,11 @@ SHORTEST_MEASURE_S = 5
 CUT_SHORT_SHARE = 0.90
 NOISE_METRICS = {"cpu_steal_cores": "taken by the hypervisor", "cpu_foreign_cores": "used by other programs"}
 LAST_LINES = 3
+DEATHS = {
+    "node_died": ("broker_died", "broker node {name} died while it was needed"),
+    "agent_died": ("agent_died", "agent {name} died while it was needed"),
+    "broker_failed": ("broker_failed", "the broker failed"),
+}
 
 Weight = Literal["invalid", "cannot tell", "note"]
 
@@ -218,12 +223,12 @@ def negative_latency(f: Findings) -> Iterable[Reason]:
 
 def something_died(f: Findings) -> Iterable[Reason]:
     for event in f.events:
-        if event["kind"] in ("node_died", "agent_died"):
-            what = "broker node" if event["kind"] == "node_died" else "agent"
-            detail = event_detail(event)
-            name = detail.get("node") or detail.get("agent") or detail.get("name") or event["source"]
-            text = f"{what} {name} died while it was needed{_last_words(detail)}"
-            yield _reason("broker_died" if what == "broker node" else "agent_died", "invalid", event, text)
+        if event["kind"] not in DEATHS:
+            continue
+        code, how = DEATHS[event["kind"]]
+        detail = event_detail(event)
+        name = detail.get("node") or detail.get("agent") or event["source"]
+        yield _reason(code, "invalid", event, how.format(name=name) + _last_words(detail))
 
 
 def _last_words(detail: Mapping[str, Any]) -> str:

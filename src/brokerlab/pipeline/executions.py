@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -75,7 +76,7 @@ def execution_facts(
         wanted = next(c.consumers.groups for c in plan.cells if c.cell == execution.cell)
         names = _all_groups(seen.get(name, set()), wanted)
         for group in names or [""]:
-            drained = whole and (drains.get(name, False) if names else True)
+            drained = whole and (not names or (name in drains and drains[name](group)))
             facts.append(ExecutionFacts(execution.cell, execution.repeat, group, whole, drained))
     return facts
 
@@ -87,13 +88,22 @@ def _all_groups(seen: set[str], wanted: int) -> list[str]:
     return sorted(seen) + [next(free) for _ in range(max(missing, 0))]
 
 
-def drain_results(events: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """By execution, what its last drain event says; an execution without one is not in it."""
-    found: dict[str, bool] = {}
+def drain_results(events: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[str], bool]]:
+    """By execution, what its last drain event says about a group; an execution without one is not in it."""
+    found: dict[str, Callable[[str], bool]] = {}
     for event in sorted(events, key=lambda e: e["at_mono_ns"]):
         if event["kind"] == "drain":
-            found[f"{event['cell']}-r{event['repeat']}"] = event_detail(event).get("complete") is True
+            found[f"{event['cell']}-r{event['repeat']}"] = partial(_drained, event_detail(event))
     return found
+
+
+def _drained(detail: Mapping[str, Any], group: str) -> bool:
+    """A group's own answer where the event has one ({"complete": ...} or true), else that of the whole drain."""
+    groups = detail.get("groups")
+    own = groups.get(group) if isinstance(groups, dict) else None
+    if isinstance(own, dict):
+        own = own.get("complete")
+    return (own if isinstance(own, bool) else detail.get("complete")) is True
 
 
 def event_detail(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,9 +43,12 @@ def throughput(rates: list[Row]) -> Figures:
             drained[cell, repeat][second] += row["received"]
         first, last = bounds.get((cell, repeat), (0, -1))
         if first <= second <= last:
-            length_s = last - first + 1
-            sums[cell, f"{side}_per_s"][repeat] += row[side] / length_s
-            sums[cell, f"{side}_bytes_per_s"][repeat] += row["bytes"] / length_s
+            sums[cell, f"{side}_per_s"][repeat] += row[side]
+            sums[cell, f"{side}_bytes_per_s"][repeat] += row["bytes"]
+    for (cell, _), values in sums.items():
+        for repeat in values:
+            first, last = bounds[cell, repeat]
+            values[repeat] /= last - first + 1
     for (cell, repeat), per_second in drained.items():
         if len(per_second) > 1:
             length_s = max(per_second) - min(per_second) + 1

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from brokerlab.errors import NotFoundError
+from brokerlab.evidence.tables import EVENT, OUTCOME
+from brokerlab.evidence.writer import SegmentWriter
+from brokerlab.pipeline.analyze import analyze
+from brokerlab.results.directory import RunDirectory, write_json
+from brokerlab.results.reader import read_rows, read_table, read_verdict
+from brokerlab.results.tables import DELIVERY, LATENCY_PER_PHASE, RESULT_TABLES, RUN_SUMMARY
+from synthetic import Faults, make_plan, write_run
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+def fingerprints(run: RunDirectory) -> dict[str, str]:
+    files = [*sorted(run.tables.rglob("*.parquet")), run.verdict_file]
+    return {str(f.relative_to(run.path)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+
+
+def test_analysing_twice_gives_the_same_files(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", plan=make_plan("run", repeats=1)).directory
+    analyze(run.path)
+    first = fingerprints(run)
+    (run.tables / "delivery" / "left-over.parquet").write_bytes(b"from an older version")
+    analyze(run.path)
+    assert fingerprints(run) == first
+    assert {Path(f).parts[1] for f in first if f.startswith("tables")} == set(RESULT_TABLES)
+    assert not list(run.path.glob(".tables-*"))
+    assert read_verdict(run).verdict == "valid"
+
+
+def test_no_evidence_at_all_is_invalid_and_says_so_without_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def must_not_start(*_: object) -> None:
+        raise AssertionError("Spark was started for nothing")
+
+    monkeypatch.setattr("brokerlab.pipeline.analyze.spark_session", must_not_start)
+    run = RunDirectory(tmp_path / "run")
+    write_json(run.path / "plan.json", make_plan("run").model_dump(mode="json"))
+    verdict = analyze(run.path)
+    assert (verdict.verdict, verdict.complete) == ("invalid", False)
+    assert verdict.headline.startswith("Invalid: there is no evidence at all")
+    assert read_rows(run, DELIVERY) == []
+    assert read_verdict(run) == verdict
+
+
+def test_cut_off_execution_with_damaged_evidence_is_analysed_and_claims_nothing(tmp_path: Path) -> None:
+    """c01-r1 is whole; c01-r2 never ran; c02-r1 lost a segment of arrivals; c02-r2 was killed with its sender."""
+    plan = make_plan("run")
+    run = write_run(
+        tmp_path / "run",
+        plan=plan,
+        faults={("c01", 1): Faults(duplicated=2)},
+        skip=("c01-r2",),
+        states={"c02-r2": "running"},
+    ).directory
+    victim = sorted(run.evidence("c02", 1).glob("sequence/*.parquet"))[0]
+    victim.write_bytes(victim.read_bytes()[:100])
+    for segment in run.evidence("c02", 2).glob("outcome/*.parquet"):  # the sender died before it wrote most of it
+        kept = pq.read_table(segment).slice(0, 1)
+        segment.unlink()
+        writer = SegmentWriter(run.evidence("c02", 2), segment.stem, OUTCOME)
+        writer.add({n: kept[n].to_pylist() for n in kept.column_names})
+        writer.flush()
+    verdict = analyze(run.path)
+    found = {(r["cell"], r["repeat"]): r for r in read_rows(run, DELIVERY)}
+    assert set(found) == {("c01", 1), ("c02", 1), ("c02", 2)}
+    assert found["c02", 1]["drained"] is False
+    assert found["c02", 2]["drained"] is False
+    assert found["c02", 2]["unexpected"] == 0  # arrived, so it was sent: the evidence of it is what is missing
+    assert found["c02", 2]["recovered"] > 0
+    assert not verdict.delivery_violated
+    assert (verdict.verdict, verdict.complete) == ("cannot tell", False)
+    assert len(verdict.quarantined) == 1
+    assert "c02-r1" in verdict.quarantined[0]
+    codes = {(r.code, r.cell, r.repeat) for r in verdict.reasons}
+    assert {("repeat_missing", "c01", 2), ("segment_quarantined", "c02", 1), ("repeat_missing", "c02", 2)} <= codes
+    assert {c.cell: c.verdict for c in verdict.cells} == {"c01": "valid", "c02": "cannot tell"}
+    summary = {(r["cell"], r["metric"]): r for r in read_rows(run, RUN_SUMMARY)}
+    assert summary["c02", "sent_per_s"]["n"] == 1  # only the finished repeat
+
+
+def test_groups_are_accounted_for_one_by_one_and_by_their_own_drain(tmp_path: Path) -> None:
+    plan = make_plan("run", cells=1, repeats=1, groups=2)
+    run = write_run(tmp_path / "run", plan=plan, faults={("c01", 1): Faults(lost=3, rejected=2)}).directory
+    late = SegmentWriter(run.events("c01", 1), "late", EVENT)
+    detail = {"complete": False, "groups": {"g1": {"complete": True}, "g2": {"complete": False, "because": "deadline"}}}
+    late.add({"run": ["run"], "cell": ["c01"], "repeat": [1], "source": ["runner"], "kind": ["drain"],
+              "at_mono_ns": [1 << 60], "detail": [json.dumps(detail)]})  # fmt: skip
+    late.flush()
+    verdict = analyze(run.path)
+    found = {r["group"]: r for r in read_rows(run, DELIVERY)}
+    assert {g: (r["lost"], r["drained"]) for g, r in found.items()} == {"g1": (3, True), "g2": (3, False)}
+    assert verdict.delivery["lost"] == 3
+    assert verdict.delivery["sent"] == 10_000
+    assert verdict.delivery["rejected"] == 2
+    assert {r["group"] for r in read_rows(run, LATENCY_PER_PHASE) if r["measure"] == "end_to_end_latency"} == {
+        "g1",
+        "g2",
+    }
+
+
+def test_cell_without_consumers_states_nothing_about_loss(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", plan=make_plan("run", cells=1, repeats=1, groups=0), faults={}).directory
+    verdict = analyze(run.path)
+    (row,) = read_rows(run, DELIVERY)
+    assert (row["group"], row["sent"], row["lost"], row["drained"]) == ("", 10_000, 0, True)
+    assert verdict.verdict == "valid"
+    assert [r.code for r in verdict.reasons] == ["no_consumers"]
+
+
+def test_reading_a_run_that_was_not_analysed(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    assert read_table(run, DELIVERY).num_rows == 0
+    with pytest.raises(NotFoundError, match="no verdict yet"):
+        read_verdict(run)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from brokerlab.errors import MeasurementError
+from brokerlab.evidence.segments import segments
+from brokerlab.evidence.tables import ACTIVITY, INTERVAL, OUTCOME, SEQUENCE
+from brokerlab.model.arrow import arrow_schema
+from brokerlab.model.tables import Table
+from brokerlab.pipeline.gold import check_counts
+from brokerlab.pipeline.silver import validated
+from synthetic import write_run
+
+BROKEN: list[tuple[Table, dict[str, Any], str]] = [
+    (INTERVAL, {"phase": "lunch"}, "unknown phase"),
+    (INTERVAL, {"sent": -1}, "a counter is negative"),
+    (INTERVAL, {"sub_bucket_bits": 5}, "sub_bucket_bits is not 7"),
+    (INTERVAL, {"send_delay_bucket": [1, 2], "send_delay_count": [1]}, "send_delay: bucket and count differ in length"),
+    (INTERVAL, {"send_delay_bucket": [1], "send_delay_count": [-1]}, "send_delay: negative bucket or count"),
+    (INTERVAL, {"cell": "c77"}, "no such execution in the plan"),
+    (SEQUENCE, {"first": 9, "last": 3}, "first after last"),
+    (OUTCOME, {"outcome": "maybe"}, "unknown outcome"),
+    (ACTIVITY, {"role": "spectator"}, "unknown role"),
+    (ACTIVITY, {"elapsed_ns": 0}, "no time elapsed"),
+]
+
+
+@pytest.fixture(scope="module")
+def one_row(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """A good row of each table."""
+    run = write_run(tmp_path_factory.mktemp("silver") / "run").directory.path
+    return {
+        t.name: pq.read_table(segments(run, t)[0][0].path).to_pylist()[0]
+        for t in (INTERVAL, SEQUENCE, OUTCOME, ACTIVITY)
+    }
+
+
+@pytest.mark.parametrize("table", [INTERVAL, SEQUENCE, OUTCOME, ACTIVITY], ids=lambda t: t.name)
+def test_rows_that_break_a_rule_are_set_aside_with_it(
+    spark: SparkSession, one_row: dict[str, dict[str, Any]], table: Table
+) -> None:
+    good = one_row[table.name]
+    cases = [(change, reason) for t, change, reason in BROKEN if t is table]
+    rows = [good, *[good | change for change, _ in cases]]
+    frame = spark.createDataFrame(_arrow(rows, table))
+    silver = validated(frame, table, ["c01-r1"])
+    kept = silver.rows.collect()
+    aside = silver.quarantined.collect()
+    assert len(kept) == 1
+    assert sorted(r["reason"] for r in aside) == sorted(reason for _, reason in cases)
+    assert {r["table"] for r in aside} == {table.name}
+    assert all('"agent":"' in r["row"] for r in aside)
+
+
+def _arrow(rows: list[dict[str, Any]], table: Table) -> Any:
+    return pa.Table.from_pylist(rows, arrow_schema(table))
+
+
+def test_a_row_that_breaks_two_rules_names_both(spark: SparkSession, one_row: dict[str, dict[str, Any]]) -> None:
+    rows = [one_row["sequence"] | {"first": 9, "last": -3}]
+    (row,) = validated(spark.createDataFrame(_arrow(rows, SEQUENCE)), SEQUENCE, ["c01-r1"]).quarantined.collect()
+    assert row["reason"] == "first after last; a counter is negative"
+
+
+def test_rows_that_vanish_between_layers_are_an_error() -> None:
+    check_counts({"a": 3}, [{"table": "a", "good": True, "n": 2}, {"table": "a", "good": False, "n": 1}])
+    with pytest.raises(MeasurementError, match="a: 3 rows in files, 2 after checking"):
+        check_counts({"a": 3}, [{"table": "a", "good": True, "n": 2}])

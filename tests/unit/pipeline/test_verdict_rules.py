@@ -1,0 +1,299 @@
+"""The verdict as a function of small tables: no Spark, one table of cases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from brokerlab.model.plan import Objective, RunPlan
+from brokerlab.pipeline.checks import CHECKS, Findings, all_reasons
+from brokerlab.pipeline.objectives import objective_results
+from brokerlab.pipeline.statistics import fewest_samples
+from brokerlab.pipeline.summary import figures
+from brokerlab.pipeline.verdict import make_verdict
+from brokerlab.results.tables import DELIVERY
+from synthetic import environment, make_plan
+
+START = 1000
+
+
+def finished(plan: RunPlan) -> dict[str, Any]:
+    return {"executions": {f"{e.cell}-r{e.repeat}": {"state": "finished", "reason": None} for e in plan.order}}
+
+
+def good_tables() -> dict[str, list[dict[str, Any]]]:
+    """One cell, one repeat, 1000 messages a second for 8 s after 2 s of warm-up; everything as it should be."""
+    where = {"cell": "c01", "repeat": 1}
+    rates = []
+    for i in range(11):
+        phase = "warm_up" if i < 2 else "measure" if i < 10 else "drain"
+        n = 0 if phase == "drain" else 1000
+        base = {**where, "second_unix_s": START + i, "phase": phase, "bytes": n * 100}
+        rates.append({**base, "role": "producer", "group": "", "due": n, "sent": n, "received": 0})
+        rates.append({**base, "role": "consumer", "group": "g1", "due": 0, "sent": 0, "received": n})
+    quantiles = {"publish_latency": 5_000_000, "end_to_end_latency": 20_000_000, "send_delay": 100_000}
+    phases = [
+        {**where, "phase": "measure", "measure": m, "group": "g1" if m[0] == "e" else "", "count": 8000, "negative": 0,
+         "p50_ns": v // 2, "p99_ns": v, "p999_ns": v * 2, "mean_ns": v / 2}
+        for m, v in quantiles.items()
+    ]  # fmt: skip
+    histograms = [
+        {**where, "phase": "measure", "measure": m, "group": "g1" if m[0] == "e" else "", "bucket": [1000, 2000],
+         "count": [7990, 10]}
+        for m in quantiles
+    ]  # fmt: skip
+    delivery = {c.name: 0 for c in DELIVERY.columns if c.type == "long"}
+    delivery |= {"sent": 10_000, "acknowledged": 10_000, "received": 10_000, "delivered": 10_000}
+    agent = {**where, "agent": "producer-1", "role": "producer", "cpu_cores_mean": 0.4, "behind_max": 0}
+    reading = {**where, "second_unix_s": START + 3, "phase": "measure", "subject": "host", "unit": "cores"}
+    steady = {**where, "series": "sent", "seconds": 7, "variation": 0.01, "slope_per_minute": 0.0, "label": "flat"}
+    return {
+        "rate_per_second": rates,
+        "latency_per_phase": phases,
+        "latency_histogram": histograms,
+        "delivery": [{**where, "group": "g1", "drained": True, **delivery}],
+        "agent_health": [agent],
+        "reading_per_second": [
+            {**reading, "metric": "cpu_steal_cores", "value": 0.0},
+            {**reading, "metric": "cpu_foreign_cores", "value": 0.1},
+        ],
+        "steadiness": [steady],
+        "quarantined_row": [],
+    }
+
+
+def findings(
+    tables: dict[str, list[dict[str, Any]]] | None = None, plan: RunPlan | None = None, **more: Any
+) -> Findings:
+    plan = plan or make_plan("run", cells=1, repeats=1)
+    tables = good_tables() if tables is None else tables
+    given = {
+        "plan": plan,
+        "state": finished(plan),
+        "environment": environment(plan),
+        "tables": tables,
+        "figures": figures(
+            *(tables[t] for t in ("rate_per_second", "latency_per_phase", "delivery", "agent_health"))  # type: ignore[arg-type]
+        ),
+        "with_evidence": frozenset({"c01-r1"}),
+    }
+    return Findings(**(given | more))
+
+
+def changed(table: str, change: dict[str, Any], **only: Any) -> dict[str, list[dict[str, Any]]]:
+    """Good tables with `change` made in the rows of one table that have all of `only`."""
+    tables = good_tables()
+    hits = [r for r in tables[table] if all(r[k] == v for k, v in only.items())]
+    assert hits
+    for row in hits:
+        row.update(change)
+    return tables
+
+
+def test_a_good_run_is_valid_without_a_word_against_it() -> None:
+    verdict = make_verdict(findings())
+    assert (verdict.verdict, verdict.complete, verdict.delivery_violated) == ("valid", True, False)
+    assert verdict.reasons == ()
+    assert verdict.headline == "Valid: 1 of 1 repeats, 10,000 messages sent, none lost."
+    assert verdict.exit_code() == 0
+
+
+CASES = [
+    ("rate_per_second", {"sent": 980}, {"role": "producer", "phase": "measure"}, "load_not_delivered", "invalid"),
+    ("rate_per_second", {"due": 900}, {"role": "producer", "phase": "measure"}, "load_not_delivered", "invalid"),
+    ("latency_per_phase", {"p99_ns": 3_000_000}, {"measure": "send_delay"}, "send_delay", "invalid"),
+    ("latency_per_phase", {"negative": 1}, {"measure": "end_to_end_latency"}, "negative_latency", "invalid"),
+    ("agent_health", {"cpu_cores_mean": 0.95, "behind_max": 500}, {}, "agent_saturated", "invalid"),
+    ("reading_per_second", {"value": 0.25}, {"metric": "cpu_steal_cores"}, "noisy_neighbour", "cannot tell"),
+    ("reading_per_second", {"value": 0.6}, {"metric": "cpu_foreign_cores"}, "noisy_neighbour", "cannot tell"),
+    ("delivery", {"drained": False, "lost": 7}, {}, "drain_incomplete", "cannot tell"),
+    ("delivery", {"received": 0, "delivered": 0}, {}, "nothing_received", "cannot tell"),
+    ("steadiness", {"label": "none"}, {}, "not_steady", "cannot tell"),
+    ("steadiness", {"label": "slowing"}, {}, "not_steady", "cannot tell"),
+    ("rate_per_second", {"phase": "drain"}, {"phase": "measure"}, "load_not_delivered", "invalid"),
+]
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "only", "code", "answer"), CASES, ids=[f"{c[3]}-{i}" for i, c in enumerate(CASES)]
+)
+def test_each_reason_is_found_and_decides(
+    table: str, change: dict[str, Any], only: dict[str, Any], code: str, answer: str
+) -> None:
+    verdict = make_verdict(findings(changed(table, change, **only)))
+    assert verdict.verdict == answer
+    assert code in {r.code for r in verdict.reasons}
+    assert verdict.cells[0].verdict == answer
+    assert verdict.headline
+
+
+HARMLESS = [
+    ("latency_per_phase", {"p99_ns": 900_000}, {"measure": "send_delay"}),  # below 1 ms, whatever its share
+    ("agent_health", {"cpu_cores_mean": 0.99, "behind_max": 5}, {}),  # busy but on time
+    ("agent_health", {"cpu_cores_mean": 0.5, "behind_max": 500}, {}),
+    ("reading_per_second", {"value": 0.19}, {"metric": "cpu_steal_cores"}),
+    ("rate_per_second", {"sent": 995}, {"role": "producer"}),
+    ("steadiness", {"label": "short"}, {}),
+]
+
+
+@pytest.mark.parametrize(("table", "change", "only"), HARMLESS)
+def test_what_stays_below_a_limit_is_no_reason(table: str, change: dict[str, Any], only: dict[str, Any]) -> None:
+    assert make_verdict(findings(changed(table, change, **only))).verdict == "valid"
+
+
+def test_sends_that_slip_into_the_drain_are_not_in_time() -> None:
+    tables = good_tables()
+    for row in tables["rate_per_second"]:
+        if row["role"] == "producer":
+            row["sent"] = {"warm_up": 1000, "measure": 900, "drain": 800}[row["phase"]]
+    verdict = make_verdict(findings(tables))
+    (reason,) = [r for r in verdict.reasons if r.code == "load_not_delivered"]
+    assert (reason.value, reason.limit) == (pytest.approx(0.92), 0.99)
+
+
+def test_closed_loop_has_no_target_and_no_send_delay() -> None:
+    plan = make_plan("run", cells=1, repeats=1, arrival="closed")
+    tables = changed("rate_per_second", {"sent": 10}, role="producer")
+    for row in tables["latency_per_phase"]:
+        row["p99_ns"] = 5_000_000
+    assert make_verdict(findings(tables, plan)).verdict == "valid"
+
+
+def test_too_few_seconds_cannot_tell() -> None:
+    tables = good_tables()
+    tables["rate_per_second"] = [
+        r for r in tables["rate_per_second"] if not START + 5 <= r["second_unix_s"] < START + 10
+    ]
+    codes = {r.code: r.weight for r in make_verdict(findings(tables)).reasons}
+    assert codes["too_short"] == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("change", "violated"),
+    [
+        ({"lost": 1}, True),
+        ({"lost": 1, "drained": False}, False),
+        ({"corrupted": 1, "drained": False}, True),
+        ({"unexpected": 1}, True),
+        ({"duplicated": 5, "reordered": 5}, False),
+    ],
+)
+def test_delivery_is_violated_by_facts_only(change: dict[str, Any], violated: bool) -> None:
+    verdict = make_verdict(findings(changed("delivery", change)))
+    assert verdict.delivery_violated is violated
+    assert (verdict.exit_code() == 6) is violated
+    assert verdict.delivery["lost"] == (change.get("lost", 0) if change.get("drained", True) else 0)
+
+
+def test_a_dead_broker_is_invalid_with_its_last_words() -> None:
+    event = {"cell": "c01", "repeat": 1, "source": "runner", "kind": "node_died", "at_mono_ns": 1,
+             "detail": '{"node": "kafka-1", "log_lines": "starting\\nFATAL disk is gone\\n"}'}  # fmt: skip
+    verdict = make_verdict(findings(events=[event]))
+    assert verdict.verdict == "invalid"
+    assert verdict.reasons[0].code == "broker_died"
+    assert "kafka-1" in verdict.headline
+    assert "FATAL disk is gone" in verdict.reasons[0].text
+
+
+def test_a_dead_agent_is_invalid() -> None:
+    event = {
+        "cell": "c01",
+        "repeat": 1,
+        "source": "runner",
+        "kind": "agent_died",
+        "at_mono_ns": 1,
+        "detail": "not json",
+    }
+    verdict = make_verdict(findings(events=[event]))
+    assert [r.code for r in verdict.reasons] == ["agent_died"]
+
+
+def test_a_check_that_crashes_is_cannot_tell() -> None:
+    def broken(_: Findings) -> list[Any]:
+        raise ZeroDivisionError("oops")
+
+    (reason,) = all_reasons(findings(), (*CHECKS, broken))
+    assert (reason.code, reason.weight) == ("check_failed", "cannot tell")
+    assert "broken" in reason.text
+
+
+def test_damaged_tables_never_pass() -> None:
+    tables = good_tables()
+    del tables["steadiness"][0]["label"]
+    verdict = make_verdict(findings(tables))
+    assert verdict.verdict == "cannot tell"
+
+
+def test_missing_repeats_make_a_run_incomplete_not_invalid() -> None:
+    plan = make_plan("run", cells=1, repeats=2)
+    state = finished(plan)
+    state["executions"]["c01-r2"]["state"] = "interrupted"
+    verdict = make_verdict(findings(plan=plan, state=state))
+    assert (verdict.complete, verdict.verdict) == (False, "valid")
+    assert (verdict.cells[0].repeats_finished, verdict.cells[0].repeats_planned) == (1, 2)
+    assert [r.code for r in verdict.reasons] == ["repeat_missing"]
+    state["executions"]["c01-r2"] |= {"state": "failed", "reason": "no space"}
+    failed = make_verdict(findings(plan=plan, state=state))
+    assert failed.verdict == "invalid"
+    assert "no space" in failed.reasons[0].text
+
+
+def test_unreadable_segments_are_named_and_decide() -> None:
+    verdict = make_verdict(
+        findings(set_aside=(("c01-r1", "quarantine/x.parquet: cut"),)), ["quarantine/x.parquet: cut"]
+    )
+    assert verdict.verdict == "cannot tell"
+    assert verdict.quarantined == ("quarantine/x.parquet: cut",)
+
+
+def objective(measure: str, comparison: str, limit: float, quantile: float | None = None) -> Objective:
+    return Objective.model_validate(
+        {"text": "t", "measure": measure, "quantile": quantile, "comparison": comparison, "limit": limit}
+    )
+
+
+P99 = 0.99
+OBJECTIVES = [
+    (objective("lost", "==", 0), {}, "met"),
+    (objective("lost", "==", 0), {"lost": 2}, "missed"),
+    (objective("lost", "==", 0), {"lost": 2, "drained": False}, "cannot tell"),
+    (objective("duplicated", "==", 0), {"duplicated": 1, "drained": False}, "missed"),
+    (objective("duplicated", "==", 0), {"drained": False}, "cannot tell"),
+    (objective("throughput", ">=", 1000), {}, "met"),
+    (objective("throughput", ">", 1000), {}, "missed"),
+    (objective("end_to_end_latency", "<", 1e9, P99), {}, "met"),
+    (objective("end_to_end_latency", "<", 1e9, P99), {"drained": False}, "cannot tell"),
+    (objective("end_to_end_latency", "<", 1.0, P99), {"drained": False}, "missed"),
+    (objective("publish_latency", "<", 1e9, P99), {"drained": False}, "met"),
+    (objective("end_to_end_latency", "<", 1e9, 0.9999), {}, "cannot tell"),  # 8,000 samples are not 29,956
+    (objective("end_to_end_latency", "<", 1.0, 0.9999), {}, "cannot tell"),
+]
+
+
+@pytest.mark.parametrize(("wanted", "change", "met"), OBJECTIVES)
+def test_objectives(wanted: Objective, change: dict[str, Any], met: str) -> None:
+    plan = make_plan("run", cells=1, repeats=1, objectives=(wanted,))
+    (result,) = objective_results(findings(changed("delivery", change), plan))
+    assert result.met == met
+
+
+def test_objective_is_judged_on_the_worst_repeat() -> None:
+    plan = make_plan("run", cells=1, repeats=2, objectives=(objective("throughput", ">=", 900),))
+    both = replace(findings(plan=plan), figures={("c01", "received_per_s"): {1: 1000.0, 2: 850.0}})
+    (result,) = objective_results(both)
+    assert (result.met, result.value) == ("missed", 850.0)
+
+
+def test_missed_objective_has_its_exit_code() -> None:
+    plan = make_plan("run", cells=1, repeats=1, objectives=(objective("throughput", ">=", 5000),))
+    verdict = make_verdict(findings(plan=plan))
+    assert verdict.exit_code() == 7
+    assert "1 objective missed" in verdict.headline
+
+
+@pytest.mark.parametrize(("q", "n"), [(0.99, 299), (0.999, 2995), (0.9999, 29956)])
+def test_fewest_samples_for_a_quantile(q: float, n: int) -> None:
+    assert fewest_samples(q) == n
