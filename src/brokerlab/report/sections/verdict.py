@@ -70,9 +70,9 @@ def _delivery(source: Source) -> Html | None:
     if verdict is None or not verdict.delivery:
         return None
     undrained = any(not d for d in source.table("delivery").columns["drained"])
-    word, kind = ("Delivery violated", "invalid") if verdict.delivery_violated else ("Delivery kept", "valid")
-    if undrained and not verdict.delivery_violated:
-        word, kind = "Delivery: cannot tell, a drain was incomplete", "cannot tell"
+    word, kind = (
+        ("Delivery: cannot tell, a drain was incomplete", "cannot tell") if undrained else ("Delivery kept", "valid")
+    )
     order = (
         "sent",
         "acknowledged",
@@ -91,7 +91,8 @@ def _delivery(source: Source) -> Html | None:
         for c in order
         if c in verdict.delivery and (c in always or verdict.delivery[c])
     ]
-    return tag("p", status(word, kind), " ", tag("span", " · ".join(counts), class_="where"), class_="delivered")
+    said = None if verdict.delivery_violated else [status(word, kind), " "]  # the heading says it already
+    return tag("p", said, tag("span", " · ".join(counts), class_="where"), class_="delivered")
 
 
 def _missing(source: Source) -> Html | None:
