@@ -47,7 +47,8 @@ class Running:
     cluster: Cluster
     admin: Admin
     destinations: list[str] = field(default_factory=list)
-    groups: list[str] = field(default_factory=list)
+    groups: set[str] = field(default_factory=set)
+    _tag: str = field(default_factory=lambda: unique("t"))
     _open: list[Callable[[], None]] = field(default_factory=list)
 
     @property
@@ -58,8 +59,13 @@ class Running:
         """A new destination with these groups."""
         made = unique(name)
         self.destinations.append(made)
-        self.groups += groups
-        self.admin.create((made,), self.cell.partitions, groups)
+        self.admin.create((made,), self.cell.partitions, tuple(map(self.group, groups)))
+        return made
+
+    def group(self, name: str) -> str:
+        """The name in the broker, different for every test: some brokers keep groups apart from destinations."""
+        made = f"{self._tag}-{name}"
+        self.groups.add(made)
         return made
 
     def sender(self, *destinations: str, number: int = 0) -> Sender:
@@ -68,7 +74,8 @@ class Running:
         return Sender(producer, self.cell.partitions * len(destinations), number)
 
     def consumer(self, group: str, *destinations: str, number: int = 0, acknowledge: str = "batch") -> Consumer:
-        consumer = self.broker.consumer(agent_plan(self.cell, self.endpoint, destinations, group, acknowledge), number)
+        plan = agent_plan(self.cell, self.endpoint, destinations, self.group(group), acknowledge)
+        consumer = self.broker.consumer(plan, number)
         self._open.append(lambda: consumer.close(deadline(5)))
         return consumer
 
@@ -79,3 +86,4 @@ class Running:
         self.admin.delete(tuple(self.destinations), tuple(self.groups))
         self.destinations.clear()
         self.groups.clear()
+        self._tag = unique("t")

@@ -176,9 +176,7 @@ def test_a_new_group_reads_from_the_beginning_where_replay_is_offered(running: R
     sender = running.sender(name)
     sender.send(300)
     sender.settle()
-    late = unique("late")
-    running.groups.append(late)
-    (got,) = receive([running.consumer(late, name)], 300)
+    (got,) = receive([running.consumer("late", name)], 300)
     assert len(got) == 300
 
 
@@ -237,7 +235,7 @@ def test_automatic_acknowledgement_leaves_nothing_behind(running: Running) -> No
     name = unique("auto")
     running.destinations.append(name)
     try:
-        admin.create((name,), cell.partitions, ("g",))
+        admin.create((name,), cell.partitions, (running.group("g"),))
     finally:
         admin.close()
     consumer = running.consumer("g", name, acknowledge="automatic")
@@ -251,7 +249,9 @@ def test_automatic_acknowledgement_leaves_nothing_behind(running: Running) -> No
 def test_the_computed_level_is_the_one_wanted_and_says_why(running: Running) -> None:
     name = running.destination()
     settings = running.admin.effective_settings((name,))
-    assert settings[name], "the destination's own settings are read back"
+    own = [values for subject, values in settings.items() if name in subject]
+    assert own, "the destination's own settings are read back"
+    assert all(own)
     computed = running.admin.durability((name,))
     assert computed.level == running.cell.durability
     assert computed.because
@@ -264,11 +264,19 @@ def test_deleting_removes_exactly_our_destinations(running: Running) -> None:
     sender.settle()
     running.admin.delete((ours, unique("never-made")), ())
     until = deadline()
-    while ours in running.admin.effective_settings((ours,)):
+    while _exists(running, ours):
         assert time.monotonic_ns() < until
         time.sleep(0.05)
     (got,) = receive([running.consumer("g", other)], 10)
     assert len(got) == 10
+
+
+def _exists(running: Running, name: str) -> bool:
+    try:
+        settings = running.admin.effective_settings((name,))
+    except BrokerError:
+        return False
+    return any(name in subject for subject in settings)
 
 
 def test_close_returns_though_messages_are_open(running: Running) -> None:
@@ -297,7 +305,5 @@ def test_settings_nobody_knows_are_refused_with_the_nearest_name(running: Runnin
 
 def test_connecting_where_nothing_listens_is_a_broker_error(running: Running) -> None:
     endpoint = running.endpoint.model_copy(update={"addresses": ("127.0.0.1:9",)})
-    if running.broker.name == "kafka":
-        pytest.skip("librdkafka connects lazily: the admin's first request fails instead, see its own tests")
     with pytest.raises(BrokerError):
         running.broker.admin(endpoint, running.cell).durability(("x",))

@@ -11,6 +11,9 @@ import argparse
 import ctypes
 import heapq
 import json
+import os
+import signal
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -245,6 +248,13 @@ def main() -> None:
     # Delays are known to the microsecond only if the kernel does not round timers up.
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
     server = FaultyServer(given.port, given.retain_bytes, given.limit_bytes, faults)
+
+    def tell_and_end(*_: object) -> None:
+        """The last line of the log is what was injected, so that a run can be compared with it afterwards."""
+        os.write(sys.stdout.fileno(), f"injected {json.dumps(server.control({'do': 'injected'}))}\n".encode())
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, tell_and_end)
     print(f"serving on 127.0.0.1:{server.port}, {faults}", flush=True)
     server.run()
 
