@@ -25,9 +25,13 @@ _LATENCY_UNITS_NS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0}
 
 
 def latency_unit(values_ns: Sequence[float | None]) -> str:
-    """The unit in which the largest of the values reads best."""
-    largest = max((v for v in values_ns if v is not None), default=0.0)
-    return next((unit for unit, size in _LATENCY_UNITS_NS.items() if largest >= size * 0.9995), "ns")
+    """One unit for all: the smallest value keeps its figures, unless the largest would then have six digits."""
+    known = [v for v in values_ns if v]
+    if not known:
+        return "ns"
+    fits = [u for u, size in _LATENCY_UNITS_NS.items() if min(known) >= size * 0.9995] or ["ns"]
+    short = [u for u, size in _LATENCY_UNITS_NS.items() if max(known) < size * 1e5] or ["s"]
+    return max(fits[0], short[-1], key=_LATENCY_UNITS_NS.__getitem__)
 
 
 def latency_number(value_ns: float, unit: str) -> str:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from brokerlab.cli.text import aligned, bytes_text, count_text, duration_text, latency_text
+from brokerlab.cli.text import aligned, bytes_text, count_text, duration_text, latency_text, latency_unit
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,11 @@ def test_durations(seconds: float, text: str) -> None:
 def test_columns_stand_under_each_other() -> None:
     assert aligned([["a", "1"], ["bbb", "22"]], right=[1]) == ["a     1", "bbb  22"]
     assert aligned([]) == []
+
+
+@pytest.mark.parametrize(
+    ("values_ns", "unit"),
+    [([13e6, 1.76e9], "ms"), ([8e5, 2e6], "µs"), ([8e5, 5e9], "ms"), ([None, 2e9], "s"), ([0.0], "ns"), ([], "ns")],
+)
+def test_a_column_has_one_unit_in_which_small_and_large_can_be_read(values_ns: list[float | None], unit: str) -> None:
+    assert latency_unit(values_ns) == unit
