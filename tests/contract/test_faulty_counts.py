@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from contract_load import Received, Sender, agent_plan, cell_for, deadline, unpack
 
+from brokerlab.brokers.contract import Consumer
 from brokerlab.brokers.faulty.broker import BROKER, injected
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED
 from brokerlab.model.plan import Durability
@@ -117,3 +118,57 @@ def test_a_message_that_nothing_overtakes_is_delivered_in_order_and_not_counted(
 def test_without_faults_nothing_is_injected(run: Run) -> None:
     did, saw = run()
     assert did == saw == dict.fromkeys(did, 0)
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Callable[..., tuple[Sender, Consumer]]]:
+    """A faulty server with these settings, a sender to it and a consumer on it."""
+    endings: list[Callable[[], None]] = []
+
+    def _start(**settings: str) -> tuple[Sender, Consumer]:
+        cell = cell_for("faulty", 1, Durability.L4, partitions=4, broker_settings=settings)
+        cluster = BROKER.cluster(cell, tmp_path / "data", tmp_path / "logs")
+        endings.append(cluster.stop)
+        cluster.start()
+        cluster.wait_ready(deadline())
+        BROKER.admin(cluster.endpoint(), cell).create(("d",), 4, ("g",))
+        consumer = BROKER.consumer(agent_plan(cell, cluster.endpoint(), ("d",), "g"), 0)
+        producer = BROKER.producer(agent_plan(cell, cluster.endpoint(), ("d",)), 0)
+        endings.append(lambda: consumer.close(deadline(5)))
+        endings.append(lambda: producer.close(deadline(5)))
+        return Sender(producer, 4), consumer
+
+    yield _start
+    for end in reversed(endings):
+        end()
+
+
+def test_neither_acknowledgement_nor_delivery_comes_before_the_delay(
+    started: Callable[..., tuple[Sender, Consumer]],
+) -> None:
+    sender, consumer = started(delay="constant(300ms)")
+    begun_ns = time.monotonic_ns()
+    sender.send(10)
+    arrived = consumer.receive(10, deadline())
+    assert arrived.arrived_mono_ns - begun_ns >= 300_000_000
+    sender.settle()
+    settled_ns = time.monotonic_ns()
+    assert settled_ns - begun_ns >= 300_000_000
+    assert len(arrived) > 0
+
+
+def test_in_a_stall_nothing_is_answered_until_it_ends(started: Callable[..., tuple[Sender, Consumer]]) -> None:
+    sender, _ = started(stall="at 100ms for 700ms")
+    first_ns = time.monotonic_ns()  # before the server can have seen the first message
+    sender.send(1)
+    sender.settle()
+    # Keep sending until one message falls into the stall: its answer must not come before the stall's end.
+    longest_ns = 0
+    until = deadline()
+    while time.monotonic_ns() - first_ns < 1_500_000_000:
+        sent_ns = time.monotonic_ns()
+        sender.send(1)
+        sender.settle()
+        longest_ns = max(longest_ns, time.monotonic_ns() - sent_ns)
+        assert time.monotonic_ns() < until
+    assert longest_ns >= 350_000_000
