@@ -129,7 +129,7 @@ class Execution:
         producers, consumers = agent_plans(self._plan, cell, self._repeat, self._attempt, endpoint, evidence)
         self._say.stage(f"{cell.label}, repeat {self._repeat} of {self._plan.repeats}")
         tailing = cell.consumers.start == "tailing"
-        self._crew.start([*consumers, *producers] if tailing else producers)
+        self._start_agents([*consumers, *producers] if tailing else producers)
         clock = clock_pair()
         start_ns = self._agreed_start(clock)
         self._facts["driver_path"] = next((d for n, d in self._crew.drivers.items() if n.startswith("producer")), None)
@@ -154,6 +154,12 @@ class Execution:
             failure = self._died(e)
         self._journal.add("end", failure=failure)
         return Facts(self._facts, drain_complete, failure)
+
+    def _start_agents(self, plans: list[AgentPlan]) -> None:
+        self._crew.start(plans)
+        for name, pid in self._crew.pids().items():
+            if name in {p.agent for p in plans}:
+                self._journal.add("agent_started", source=name, pid=pid)
 
     def _agreed_start(self, clock: dict[str, int]) -> tuple[int, int]:
         """A whole UNIX second soon, on the monotonic clock: (start, UNIX minus monotonic)."""
@@ -180,7 +186,7 @@ class Execution:
 
     def _start_after_backlog(self, consumers: list[AgentPlan], start: tuple[int, int]) -> None:
         self._journal.add("backlog_complete")
-        self._crew.start(consumers)
+        self._start_agents(consumers)
         self._crew.set_off([c.agent for c in consumers], *start)
 
     def _drain(self, consumers: list[AgentPlan]) -> bool:
