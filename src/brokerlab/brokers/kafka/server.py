@@ -125,7 +125,13 @@ def java_command(java: Path, jars: KafkaJars, node: NodeLayout, heap_mb: int) ->
     )
     return [
         str(java),
-        *(f"-Xmx{heap_mb}m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"),
+        *(
+            f"-Xms{heap_mb}m",
+            f"-Xmx{heap_mb}m",
+            "-XX:+UseG1GC",
+            "-XX:MaxGCPauseMillis=20",
+            "-XX:InitiatingHeapOccupancyPercent=35",
+        ),
         *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Djava.awt.headless=true"),
         "-Djava.net.preferIPv4Stack=true",
         f"-Djava.io.tmpdir={node.directory / 'tmp'}",
