@@ -43,6 +43,15 @@ def make_gold(
     spark: SparkSession, bronze: Bronze, facts: Callable[..., list[ExecutionFacts]], planned: list[str]
 ) -> Gold:
     """Every table but the summaries. `facts` is executions.execution_facts with the run already given."""
+    try:
+        return _make_gold(spark, bronze, facts, planned)
+    finally:
+        spark.catalog.clearCache()
+
+
+def _make_gold(
+    spark: SparkSession, bronze: Bronze, facts: Callable[..., list[ExecutionFacts]], planned: list[str]
+) -> Gold:
     silver = {t.name: validated(read_bronze(spark, bronze, t), t, planned) for t in READ}
     some_rejected = _reconcile(bronze, silver)
     rows = {name: s.rows for name, s in silver.items()}

@@ -10,6 +10,7 @@ from brokerlab.model.plan import Phase
 from brokerlab.pipeline.schema import declared
 from brokerlab.results.tables import READING_PER_SECOND
 
+DECIMALS = 9  # the mean of a second must not depend on the order of its rows
 _SERIES = ("cell", "repeat", "subject", "metric", "unit")
 
 
@@ -24,7 +25,7 @@ def reading_per_second(reading: DataFrame, rates: DataFrame) -> DataFrame:
     seconds = (
         rows.where(~counter).select(*_SERIES, "second_unix_s", "value").unionByName(_increases(rows.where(counter)))
     )
-    means = seconds.groupBy(*_SERIES, "second_unix_s").agg(sf.avg("value").alias("value"))
+    means = seconds.groupBy(*_SERIES, "second_unix_s").agg(sf.round(sf.avg("value"), DECIMALS).alias("value"))
     measured = rates.where(sf.col("phase") == Phase.MEASURE.value).groupBy("cell", "repeat")
     bounds = measured.agg(sf.min("second_unix_s").alias("begin"), sf.max("second_unix_s").alias("end"))
     phase = (

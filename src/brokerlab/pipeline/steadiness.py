@@ -23,6 +23,7 @@ SHIFT_LIMIT = 0.05
 SHIFT_LIMIT_LOG = 0.2
 CUSUM_LIMIT = 1.36  # 95th percentile of the largest excursion of a Brownian bridge (Kolmogorov)
 LOG_SUFFIX = "_log_p99"
+DECIMALS = 9  # sums of doubles depend on the order of rows in their last digits; files must not
 _SERIES = ("cell", "repeat", "series")
 
 
@@ -43,7 +44,9 @@ def steadiness(rates: DataFrame, latency: DataFrame) -> DataFrame:
     shift_limit = sf.when(sf.col("is_log"), sf.lit(SHIFT_LIMIT_LOG)).otherwise(sf.lit(SHIFT_LIMIT))
     stands_out = (sf.col("cusum") > CUSUM_LIMIT) & (sf.abs("shift") > shift_limit * sf.col("scale"))
     change = sf.when(stands_out, sf.col("shift_second")).otherwise(sf.lit(-1))
-    return declared(_labelled(scaled.withColumn("change_second", change)), STEADINESS)
+    labelled = _labelled(scaled.withColumn("change_second", change))
+    rounded = {name: sf.round(name, DECIMALS) for name in ("mean", "variation", "slope_per_minute")}
+    return declared(labelled.withColumns(rounded), STEADINESS)
 
 
 def _points(rates: DataFrame, latency: DataFrame) -> DataFrame:

@@ -64,7 +64,7 @@ LATENCY_PER_PHASE = Table(
     (
         _CELL, _REPEAT, _PHASE, _MEASURE, _GROUP,
         _count("count", "samples"),
-        _count("negative", "samples below zero: counted, kept out of the quantiles"),
+        _count("negative", "samples below zero: counted, kept out of the quantiles; a producer's count stands with publish_latency"),
         *_QUANTILES,
         Column("p9999_ns", "long", "ns", "99.99th percentile; believe it from 29,956 samples on"),
         Column("min_ns", "long", "ns", "smallest sample, exact"),
@@ -166,13 +166,13 @@ STEADINESS = Table(
     "Is one number for the measure phase honest? One row per series.",
     (
         _CELL, _REPEAT,
-        Column("series", "string", "", "sent, received, or log p99 of a latency, per second of the measure phase"),
+        Column("series", "string", "", "sent, received, publish_latency_log_p99 or end_to_end_latency_log_p99 (natural logarithm of nanoseconds), per whole second of the measure phase; groups together, latencies of the worst group"),
         Column("seconds", "long", "s", "whole seconds used"),
         Column("mean", "double", "", "mean over the seconds"),
-        Column("variation", "double", "1", "standard deviation / mean"),
-        Column("slope_per_minute", "double", "1", "least-squares slope / mean, per minute"),
-        Column("change_second", "long", "s", "second of the largest shift of the mean, -1 without one"),
-        Column("label", "string", "", "flat, warming, slowing, none (unsteady) or short (fewer than 5 seconds)"),
+        Column("variation", "double", "1", "standard deviation / mean; of a logarithm the standard deviation itself"),
+        Column("slope_per_minute", "double", "1", "least-squares slope / mean, per minute; of a logarithm the slope itself"),
+        Column("change_second", "long", "s", "first second after the largest shift of the mean (CUSUM above its 95 % limit and above 5 %), -1 without one"),
+        Column("label", "string", "", "short (fewer than 5 seconds); warming or slowing (change over the phase above 10 %, p99 above a factor 2, and above 3 standard errors); none (variation above 0.25, of a logarithm 1); flat"),
     ),
 )  # fmt: skip
 
@@ -184,7 +184,7 @@ RUN_SUMMARY = Table(
         Column("label", "string", "", "what differs from the other cells"),
         Column("broker", "string", "", "broker"),
         Column("durability", "string", "", "level computed from the settings read back"),
-        Column("metric", "string", "", "sent_per_s, received_per_s, sent_bytes_per_s, <measure>_<p50|p99|p999>_ns, lost, ..."),
+        Column("metric", "string", "", "sent_per_s, received_per_s, sent_bytes_per_s, received_bytes_per_s (count / length over the whole seconds of the measure phase), backlog_received_per_s (the same over the drain), <measure>_<p50|p99|p999>_ns (worst group), agent_cpu_cores, lost, duplicated, reordered, corrupted, unexpected, rejected, unknown"),
         Column("unit", "string", "", "unit of the values"),
         Column("n", "int", "1", "repeats with a value"),
         Column("median", "double", "", "median over repeats"),

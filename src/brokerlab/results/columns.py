@@ -1,0 +1,87 @@
+"""docs/measurements.md: every column of every table, written from the declarations, so that it cannot be out of date.
+
+Run as `python -m brokerlab.results.columns > docs/measurements.md`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+
+from brokerlab.model.tables import Column, Table
+from brokerlab.results.tables import RESULT_TABLES
+
+_HEAD = """# Measurements: every column, its unit, its clock and its formula
+
+Made from the declarations in `evidence/tables.py` and `results/tables.py`; do not edit (`make docs` writes it).
+
+Clocks: `_mono_ns` is CLOCK_MONOTONIC of the host that wrote the row; `_unix_s` is the UNIX clock, derived from the
+monotonic one with the pair of readings in environment.json. No broker's clock enters a latency.
+
+Latencies: `publish_latency` = acknowledgement - scheduled time; `end_to_end_latency` = arrival - scheduled time;
+`send_delay` = handing to the client - scheduled time, which is our own lateness. In a closed loop the scheduled time is
+the time of the send. Histograms are log-linear: bucket = (shift << 7) + (value >> shift),
+shift = max(bit_length(value) - 8, 0); a bucket is at most 0.78 % of its value wide. Merging adds counts. A quantile q is
+the upper bound of the bucket that holds the sample of rank ceil(q x count).
+
+Delivery: from ranges only. For each lane and group the numbers that were sent, acknowledged, rejected, left unknown and
+received are compared range by range. lost = acknowledged - received; duplicated = deliveries - different numbers;
+reordered = different numbers - numbers that raised the highest seen, in order of arrival within one consumer, epoch and
+lane. A send that was never settled counts as unknown. Where evidence of an execution is missing, nothing is called lost
+or unexpected.
+
+## Limits of the verdict
+
+| reason | rule | effect |
+| --- | --- | --- |
+| load_not_delivered | open loop: sent before the drain / due < 99 % | invalid |
+| send_delay | open loop: p99 of send_delay > 10 % of the p99 of end_to_end_latency (publish_latency without consumers), and > 1 ms | invalid |
+| agent_saturated | an agent > 0.90 cores while behind its schedule, or while its group receives < 99 % of what is sent | invalid; a note in a closed loop |
+| negative_latency | any sample below zero | invalid |
+| broker_died, agent_died, broker_failed, failed | the journal says so | invalid |
+| no_evidence | a finished execution left nothing | invalid |
+| drain_incomplete | a group was not drained | cannot tell |
+| nothing_received | a group received nothing of what was acknowledged | cannot tell |
+| noisy_neighbour | mean of the measure phase of `cpu_steal_cores` or `cpu_foreign_cores` > 0.20 | cannot tell |
+| not_steady | label warming, slowing or none (a p99 with label none is a note; bursts, ramps and backlogs are exempt) | cannot tell |
+| too_short, cut_short | fewer than 5 s measured, or less than 90 % of the plan | cannot tell |
+| segment_quarantined, rows_quarantined | evidence could not be read or broke a rule | cannot tell |
+| repeat_missing | a repeat did not finish | cannot tell if no repeat of the cell did, else a note |
+
+The worst reason wins. Objectives are judged on the worst repeat and group. A quantile needs ln 0.05 / ln q samples:
+299 for p99, 2,995 for p99.9, 29,956 for p99.99.
+"""
+
+
+def measurements(evidence: Mapping[str, Table], results: Mapping[str, Table] = RESULT_TABLES) -> str:
+    """The whole page."""
+    parts = [_HEAD, "## Evidence\n", *_sections(evidence.values()), "## Result tables\n", *_sections(results.values())]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _sections(tables: Iterable[Table]) -> Iterable[str]:
+    for table in tables:
+        yield f"### {table.name}\n\n{table.meaning} Schema version {table.schema_version}.\n"
+        yield "| column | type | unit | clock | definition |\n| --- | --- | --- | --- | --- |"
+        yield "\n".join(_line(c) for c in table.columns) + "\n"
+
+
+def _line(column: Column) -> str:
+    meaning = column.meaning.replace("|", "\\|")
+    return f"| `{column.name}` | {column.type} | {column.unit or '-'} | {_clock(column)} | {meaning} |"
+
+
+def _clock(column: Column) -> str:
+    if column.name.endswith("_mono_ns"):
+        return "monotonic"
+    return "UNIX" if column.name.endswith("_unix_s") or column.name == "change_second" else "-"
+
+
+def main() -> None:
+    from brokerlab.evidence.tables import EVIDENCE_TABLES
+
+    sys.stdout.write(measurements(EVIDENCE_TABLES))
+
+
+if __name__ == "__main__":
+    main()

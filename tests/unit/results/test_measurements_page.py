@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from brokerlab.evidence.tables import EVIDENCE_TABLES
+from brokerlab.results.columns import measurements
+from brokerlab.results.tables import RESULT_TABLES
+
+PAGE = Path(__file__).parents[3] / "docs" / "measurements.md"
+
+
+def test_the_page_is_what_the_declarations_say() -> None:
+    assert PAGE.read_text() == measurements(EVIDENCE_TABLES), "make docs writes it anew"
+
+
+def test_every_column_is_on_the_page_with_a_definition() -> None:
+    page = PAGE.read_text()
+    for table in (*EVIDENCE_TABLES.values(), *RESULT_TABLES.values()):
+        section = page.split(f"### {table.name}\n")[1].split("\n### ")[0]
+        for column in table.columns:
+            assert column.meaning
+            assert f"| `{column.name}` | {column.type} |" in section
+
+
+def test_units_are_given_for_all_quantities_with_a_suffix() -> None:
+    suffixes = {"_ns": "ns", "_unix_s": "s", "_cores_mean": "cores"}
+    for table in (*EVIDENCE_TABLES.values(), *RESULT_TABLES.values()):
+        for column in table.columns:
+            for suffix, unit in suffixes.items():
+                if column.name.endswith(suffix):
+                    assert column.unit == unit, f"{table.name}.{column.name}"
