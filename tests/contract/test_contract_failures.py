@@ -48,7 +48,6 @@ def test_a_killed_server_makes_open_messages_unknown_and_nothing_hangs(name: str
         running.admin.close()
         cluster.stop()
         cluster.clean()
-    assert cluster.dead_nodes() == () or cluster.log_tail() is not None
 
 
 def _settles_unknown_or_stays_open(name: str, sender, taken: int) -> None:  # type: ignore[no-untyped-def]
