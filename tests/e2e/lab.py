@@ -22,6 +22,15 @@ from brokerlab.results.directory import RunDirectory, run_directories
 
 BROKERLAB = [sys.executable, "-m", "brokerlab.cli.main"]
 DEADLINE_S = 200.0
+RUN_ONLY = """
+import sys
+from brokerlab.cli.planning import plan_from
+from brokerlab.cli.progress import SilentListener
+from brokerlab.home import runs_directory
+from brokerlab.runner import run
+file, *endpoints = sys.argv[1:]
+run(plan_from(file, (), None, None, None, tuple(endpoints)), runs_directory(), say=SilentListener())
+"""
 PRIVATE = ("host.lock", "up")  # what homes must not share: the lock of a host, brokers in the background
 
 
@@ -72,6 +81,13 @@ class Lab:
         command = [*BROKERLAB, *map(str, args)]
         return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=280, check=False)
 
+    def run_only(self, file: Path, *endpoints: str, **env: str) -> RunDirectory:
+        """What `brokerlab run` does before it analyses: for tests that read the evidence themselves."""
+        command = [sys.executable, "-c", RUN_ONLY, str(file), *endpoints]
+        said = subprocess.run(command, env=self.env | env, capture_output=True, text=True, timeout=280, check=False)
+        assert said.returncode == 0, said.stderr
+        return self.run()
+
     def json(self, *args: str | Path) -> Any:
         """What a command prints with --json, whatever its exit code."""
         said = self.call(*args, "--json")
@@ -119,18 +135,22 @@ def is_measuring(lab: Lab, execution: str, agents: tuple[str, ...] = ("producer-
     return set(agents) <= measured and any((path / "probes" / execution).glob("reading/*.parquet"))
 
 
-def wait_measuring(lab: Lab, execution: str, runner: subprocess.Popen[str]) -> list[psutil.Process]:
+def wait_measuring(
+    lab: Lab, execution: str, runner: subprocess.Popen[str], own_broker: bool = True
+) -> list[psutil.Process]:
     """Wait for the middle of the measure phase. Returns every process the runner has started, children's included."""
+    born_unix_s = psutil.Process(runner.pid).create_time()
 
     def measuring() -> bool:
         if runner.poll() is not None:
             raise AssertionError(f"the run ended with {runner.returncode}: {runner.communicate()}")
-        return is_measuring(lab, execution)
+        # What an earlier runner left is not this one's work.
+        return lab.state(execution).get("started_unix_s", 0) > born_unix_s and is_measuring(lab, execution)
 
     wait_until(f"{execution} to measure", measuring)
     processes = psutil.Process(runner.pid).children(recursive=True)
-    # a broker, a producer and a consumer with a process each that writes evidence, a probe
-    assert len(processes) >= 6, processes
+    # a producer and a consumer with a process each that writes evidence, a probe, a broker
+    assert len(processes) >= 5 + own_broker, processes
     return processes
 
 
