@@ -6,7 +6,7 @@ there. Queries run side by side: on small data most of their time is planning, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -63,39 +63,37 @@ def _make_gold(
         wanted["rejected"] = lambda: reduce(DataFrame.unionByName, [s.quarantined for s in silver.values()]).toArrow()
     if bronze.segments[ERROR.name]:
         wanted["errors"] = lambda: _errors(rows[ERROR.name]).toArrow()
-    first = _collect(wanted)
+    first = _collect(wanted.items())
     rejected = first.get("rejected", arrow_schema(result.QUARANTINED_ROW).empty_table())
     events = first["events"].to_pylist()
     executions = facts(groups=first["groups"].to_pylist(), events=events, rejected=rejected.to_pylist())
-    made = _collect({t.name: _query(t, f) for t, f in _frames(spark, rows, executions)})
+    made = _collect((t.name, _query(t, f)) for t, f in _frames(spark, rows, executions))
     made[result.QUARANTINED_ROW.name] = _in_order(rejected, result.QUARANTINED_ROW)
     return Gold(made, events, first["errors"].to_pylist() if "errors" in first else [], executions)
 
 
 def _frames(
     spark: SparkSession, rows: Mapping[str, DataFrame], executions: list[ExecutionFacts]
-) -> list[tuple[Table, DataFrame]]:
-    """The plan of every gold table, dearest first."""
+) -> Iterator[tuple[Table, DataFrame]]:
+    """The plan of every gold table, one by one: the first run while later ones are still being planned."""
     interval, activity, sequence = rows[INTERVAL.name], rows[ACTIVITY.name], rows[SEQUENCE.name]
     samples = latency.samples(interval).cache()
     per_second = latency.merged(samples, latency.SECOND_KEY).cache()
-    per_phase = latency.with_all_repeats_merged(per_second).cache()
     of_second = latency.latency_per_second(samples, per_second).cache()
+    yield result.LATENCY_PER_SECOND, of_second
     rate = rates.rate_per_second(activity, interval).cache()
+    yield result.RATE_PER_SECOND, rate
     accounted = spark.createDataFrame(facts_table(executions))
     stretches = delivery.stretches(sequence, rows[OUTCOME.name], accounted).cache()
-    return [
-        (result.LATENCY_PER_SECOND, of_second),
-        (result.DELIVERY, delivery.delivery(stretches, sequence, activity, accounted)),
-        (result.RATE_PER_SECOND, rate),
-        (result.LATENCY_PER_PHASE, latency.latency_per_phase(samples, per_phase)),
-        (result.STEADINESS, steadiness.steadiness(rate, of_second)),
-        (result.LATENCY_HISTOGRAM, latency.latency_histogram(per_phase)),
-        (result.LATENCY_HEAT, latency.latency_heat(per_second)),
-        (result.AGENT_HEALTH, agents.agent_health(activity, samples)),
-        (result.READING_PER_SECOND, readings.reading_per_second(rows[READING.name], rate)),
-        (result.LOST_RANGE, delivery.lost_range(stretches)),
-    ]
+    yield result.DELIVERY, delivery.delivery(stretches, sequence, activity, accounted)
+    yield result.LOST_RANGE, delivery.lost_range(stretches)
+    per_phase = latency.with_all_repeats_merged(per_second).cache()
+    yield result.LATENCY_PER_PHASE, latency.latency_per_phase(samples, per_phase)
+    yield result.LATENCY_HISTOGRAM, latency.latency_histogram(per_phase)
+    yield result.LATENCY_HEAT, latency.latency_heat(per_second)
+    yield result.STEADINESS, steadiness.steadiness(rate, of_second)
+    yield result.AGENT_HEALTH, agents.agent_health(activity, samples)
+    yield result.READING_PER_SECOND, readings.reading_per_second(rows[READING.name], rate)
 
 
 def _query(table: Table, frame: DataFrame) -> Callable[[], pa.Table]:
@@ -108,9 +106,10 @@ def _in_order(found: pa.Table, table: Table) -> pa.Table:
     return found.select(list(table.names())).cast(arrow_schema(table)).sort_by(keys)
 
 
-def _collect(queries: Mapping[str, Callable[[], pa.Table]]) -> dict[str, pa.Table]:
+def _collect(queries: Iterable[tuple[str, Callable[[], pa.Table]]]) -> dict[str, pa.Table]:
+    """Run each query as soon as it is there, a few at once."""
     with ThreadPoolExecutor(QUERIES_AT_ONCE) as pool:
-        running = {name: pool.submit(query) for name, query in queries.items()}
+        running = {name: pool.submit(query) for name, query in queries}
         return {name: future.result() for name, future in running.items()}
 
 
