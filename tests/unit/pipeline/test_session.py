@@ -1,0 +1,47 @@
+"""The session in a process of its own: quiet, tidy, and with a reason when there is no Java."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_COUNT = """
+from pathlib import Path
+from brokerlab.errors import MachineError
+from brokerlab.pipeline.session import spark_session
+import sys
+try:
+    with spark_session(Path(sys.argv[1]) if len(sys.argv) > 1 else None) as spark:
+        with spark_session() as again:
+            print(spark.range(7).count(), again is spark)
+except MachineError as e:
+    print("MachineError", e.hint)
+"""
+
+
+def run_session(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "BROKERLAB_HOME": str(home)}
+    return subprocess.run(
+        [sys.executable, "-c", _COUNT, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=True,
+    )
+
+
+def test_nothing_but_the_result_is_printed_and_the_class_archive_is_kept(tmp_path: Path) -> None:
+    done = run_session(tmp_path)
+    assert done.stdout == "7 True\n"
+    assert done.stderr == ""
+    archives = list((tmp_path / "spark").iterdir())
+    assert [a.suffix for a in archives] == [".jsa"]
+
+
+def test_without_java_the_error_says_what_to_do(tmp_path: Path) -> None:
+    done = run_session(tmp_path, str(tmp_path / "no-java-here"))
+    assert done.stdout == "MachineError brokerlab doctor checks Java and memory\n"
+    assert done.stderr == ""
