@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from brokerlab.errors import AgentError, DiskFullError, ExitCode
+from brokerlab.evidence.anchor import held, hold
 
 SEGMENT_S = 2.0
 _LENGTH = struct.Struct("<Q")
@@ -29,13 +30,15 @@ class EvidencePipe:
     """The agent's end: `put` never blocks; what the pipe cannot take waits in memory."""
 
     def __init__(self, directory: Path, agent: str, constants: Mapping[str, Any]) -> None:
+        descriptor = hold(directory)  # here, not there: the writer needs a second to import what it writes with
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "brokerlab.agent.evidence_process"], stdin=subprocess.PIPE, close_fds=True
+            [sys.executable, "-m", "brokerlab.agent.evidence_process"], stdin=subprocess.PIPE, pass_fds=(descriptor,)
         )
+        os.close(descriptor)
         assert self._process.stdin is not None
         self._fd = self._process.stdin.fileno()
         self._waiting: deque[memoryview] = deque()
-        self._frame((str(directory), agent, dict(constants)))
+        self._frame((descriptor, agent, dict(constants)))
         os.set_blocking(self._fd, False)
 
     @property
@@ -96,13 +99,12 @@ def _read_frame(stream: BinaryIO) -> Any:
 def write_evidence(stream: BinaryIO) -> None:
     """Write frames as segments until the stream ends. Raises DiskFullError; earlier segments stay whole."""
     from brokerlab.evidence.tables import EVIDENCE_TABLES
-    from brokerlab.evidence.writer import SegmentWriter, anchored
+    from brokerlab.evidence.writer import SegmentWriter
 
     opening = _read_frame(stream)
     if opening is None:
         return
-    given, agent, constants = opening
-    directory = anchored(Path(given))
+    descriptor, agent, constants = opening
     writers: dict[str, SegmentWriter] = {}
     flushed = time.monotonic()
     while (frame := _read_frame(stream)) is not None:
@@ -111,7 +113,7 @@ def write_evidence(stream: BinaryIO) -> None:
         table = EVIDENCE_TABLES[name]
         shared = {c: [v] * n for c, v in constants.items() if c in table.names() and c not in columns}
         if name not in writers:
-            writers[name] = SegmentWriter(directory, agent, table)
+            writers[name] = SegmentWriter(held(descriptor), agent, table)
         writers[name].add({**columns, **shared})
         if time.monotonic() - flushed >= SEGMENT_S:
             for writer in writers.values():

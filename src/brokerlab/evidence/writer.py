@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,6 @@ import pyarrow.parquet as pq
 from brokerlab.errors import DiskFullError
 from brokerlab.evidence.arrow import arrow_schema
 from brokerlab.model.tables import Table
-
-
-def anchored(directory: Path) -> Path:
-    """The directory, made where it is missing, by a descriptor of this process: it stays the same one when somebody
-    renames it. So a writer that outlives its runner never writes into the evidence of the next attempt."""
-    directory.mkdir(parents=True, exist_ok=True)
-    return Path(f"/proc/self/fd/{os.open(directory, os.O_RDONLY | os.O_DIRECTORY)}")
 
 
 class SegmentWriter:

@@ -64,12 +64,13 @@ class TalkingProcess:
     def _listen(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            try:
-                said = json.loads(line)
-                self._events.put(Event(self.name, said.pop("event"), said))
-            except (ValueError, KeyError):
-                self._events.put(Event(self.name, "noise", {"text": line.decode(errors="replace")}))
+        with self._process.stdout as lines:
+            for line in lines:
+                try:
+                    said = json.loads(line)
+                    self._events.put(Event(self.name, said.pop("event"), said))
+                except (ValueError, KeyError):
+                    self._events.put(Event(self.name, "noise", {"text": line.decode(errors="replace")}))
         self._events.put(Event(self.name, "ended", {"exit_code": self._process.wait()}))
 
     def _write(self, line: str) -> None:

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from brokerlab.errors import BrokerlabError, ExitCode
+from brokerlab.evidence.anchor import held, hold
 from brokerlab.probes.plan import ProbePlan
 
 SEGMENT_SAMPLES = 2  # a crash loses about two seconds of readings
@@ -41,12 +42,13 @@ def _wait(until_mono_ns: int, ends: list[int]) -> bool:
 
 def watch(plan: ProbePlan, ends: list[int]) -> dict[str, object]:
     """Sample until the end; returns how many samples were taken and what failed how often."""
+    directory = held(hold(Path(plan.directory)))
     from brokerlab.brokers.registry import broker_named
     from brokerlab.evidence.tables import READING
-    from brokerlab.evidence.writer import SegmentWriter, anchored
+    from brokerlab.evidence.writer import SegmentWriter
     from brokerlab.probes.sampler import BrokerProbeThread, LocalProbes, next_due_ns, reading_columns
 
-    writer = SegmentWriter(anchored(Path(plan.directory)), "probe", READING)
+    writer = SegmentWriter(directory, "probe", READING)
     local = LocalProbes(plan, os.getppid())
     failures = local.failures
     try:
