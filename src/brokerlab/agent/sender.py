@@ -83,9 +83,10 @@ class Sender:
             self._refill()
 
     def _refill(self) -> None:
-        """Append due times; those already sent are dropped."""
+        """Append due times; those already sent are dropped. As many as wait, when more than a chunk do: copying them
+        for every chunk would cost a sender that is behind more than sending."""
         assert self._schedule is not None
-        fresh = self._schedule.due_offsets_ns(CHUNK) + self._start_ns
+        fresh = self._schedule.due_offsets_ns(max(CHUNK, len(self._due) - self._at)) + self._start_ns
         self._due = np.concatenate([self._due[self._at :], fresh])
         self._noted -= self._at
         self._at = 0
@@ -206,12 +207,13 @@ class Sender:
         """Count what the schedule still held when sending ended: due, never sent."""
         if self._schedule is None:
             return
-        rest = self._due[self._noted :]
         index = self._index + self._noted - self._at
-        while len(rest):
+        rest = self._due[self._noted :]  # may be empty although the schedule is not: see BEHIND_MOST
+        fresh = self._schedule.due_offsets_ns(CHUNK) + self._start_ns
+        while len(rest) or len(fresh):
             self.ledger.due(index, rest, self._pool.partition_pattern)
             index += len(rest)
-            rest = self._schedule.due_offsets_ns(CHUNK) + self._start_ns
+            rest, fresh = fresh, self._schedule.due_offsets_ns(CHUNK) + self._start_ns
         self._due, self._at, self._noted = np.empty(0, np.int64), 0, 0
 
     def finish(self, now_ns: int) -> None:
