@@ -40,7 +40,7 @@ bench: setup-dev ## our speed beside the vendors' tools, alternately in one go (
 	$(BIN)/python -m benchmarks
 
 docs: setup-dev ## the generated pages of docs/
-	$(BIN)/python tools/generate_docs.py
+	$(BIN)/python -m brokerlab.results.columns > docs/measurements.md
 
 lock: setup-dev ## requirements*.lock anew from pyproject.toml (needs uv)
 	uv pip compile -q pyproject.toml --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 -o requirements.lock

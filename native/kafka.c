@@ -78,10 +78,7 @@ enum { OFFSET_STORED = -1000 };
     X(topic_partition *, topic_partition_list_add, (topic_partition_list *, const char *, int32_t))                    \
     X(void, topic_partition_list_destroy, (topic_partition_list *))                                                    \
     X(int, assign, (rd_kafka_t *, const topic_partition_list *))                                                       \
-    X(int, assignment, (rd_kafka_t *, topic_partition_list **))                                                        \
-    X(int, committed, (rd_kafka_t *, topic_partition_list *, int))                                                     \
     X(int, commit, (rd_kafka_t *, const topic_partition_list *, int))                                                  \
-    X(int, query_watermark_offsets, (rd_kafka_t *, const char *, int32_t, int64_t *, int64_t *, int))                  \
     X(int, poll_set_consumer, (rd_kafka_t *))                                                                          \
     X(long, consume_batch_queue, (rd_kafka_queue_t *, int, message **, size_t))                                        \
     X(void, message_destroy, (message *))                                                                              \
@@ -242,7 +239,7 @@ typedef struct {
     char **topic;
     int topics, partitions;
     int64_t *next_offset; /* per cell-wide partition: the offset after the last one received, -1 before the first */
-    int64_t *acknowledged;
+    int64_t *committed;
     message **held;
     int64_t holding, most;
 } consumer;
@@ -261,8 +258,8 @@ consumer *bl_kafka_consumer_new(const char **names, const char **values, int set
     c->topic = calloc((size_t)n, sizeof *c->topic);
     for (int i = 0; i < n; i++) c->topic[i] = strdup(topics[i]);
     c->next_offset = malloc((size_t)(n * partitions) * sizeof(int64_t));
-    c->acknowledged = malloc((size_t)(n * partitions) * sizeof(int64_t));
-    for (int i = 0; i < n * partitions; i++) c->next_offset[i] = c->acknowledged[i] = -1;
+    c->committed = malloc((size_t)(n * partitions) * sizeof(int64_t));
+    for (int i = 0; i < n * partitions; i++) c->next_offset[i] = c->committed[i] = -1;
     c->most = most;
     c->held = calloc((size_t)most, sizeof *c->held);
     return c;
@@ -330,39 +327,21 @@ int64_t bl_kafka_receive(consumer *c, int timeout_ms, int64_t most, uint64_t *ad
     return n;
 }
 
-/* Commit how far we are, for every partition that moved since the last time. wait: until the broker has answered. */
-int bl_kafka_commit(consumer *c, int wait) {
+/* Per cell-wide partition, the offset after the last message received; -1 before the first. */
+const int64_t *bl_kafka_positions(const consumer *c) { return c->next_offset; }
+
+/* Commit these offsets (as bl_kafka_positions gives them) where they moved. wait: until the broker has answered. */
+int bl_kafka_commit(consumer *c, const int64_t *offsets, int wait) {
     topic_partition_list *list = rk.topic_partition_list_new(4);
     for (int i = 0; i < c->topics * c->partitions; i++)
-        if (c->next_offset[i] != c->acknowledged[i]) {
-            rk.topic_partition_list_add(list, c->topic[i / c->partitions], i % c->partitions)->offset = c->next_offset[i];
-            c->acknowledged[i] = c->next_offset[i];
+        if (offsets[i] > c->committed[i]) {
+            rk.topic_partition_list_add(list, c->topic[i / c->partitions], i % c->partitions)->offset = offsets[i];
+            c->committed[i] = offsets[i];
         }
     int error = 0;
     if (list->cnt) error = rk.commit(c->client, list, !wait);
     rk.topic_partition_list_destroy(list);
     return error;
-}
-
-/* Messages behind the position in all partitions held now, or -1 when the broker does not say. */
-int64_t bl_kafka_remaining(consumer *c, int timeout_ms) {
-    topic_partition_list *list = NULL;
-    if (rk.assignment(c->client, &list) || !list) return -1;
-    int64_t total = 0;
-    if (rk.committed(c->client, list, timeout_ms)) total = -1;
-    for (int i = 0; total >= 0 && i < list->cnt; i++) {
-        int64_t low, high;
-        int t = topic_number(c, list->elems[i].topic);
-        if (t < 0 || rk.query_watermark_offsets(c->client, c->topic[t], list->elems[i].partition, &low, &high, timeout_ms)) {
-            total = -1;
-            break;
-        }
-        int64_t next = c->next_offset[t * c->partitions + list->elems[i].partition];
-        if (next < 0) next = list->elems[i].offset >= 0 ? list->elems[i].offset : low;
-        if (high > next) total += high - next;
-    }
-    rk.topic_partition_list_destroy(list);
-    return total;
 }
 
 void bl_kafka_consumer_free(consumer *c) {
@@ -373,7 +352,7 @@ void bl_kafka_consumer_free(consumer *c) {
     for (int t = 0; t < c->topics; t++) free(c->topic[t]);
     free(c->topic);
     free(c->next_offset);
-    free(c->acknowledged);
+    free(c->committed);
     free(c->held);
     free(c);
 }

@@ -60,8 +60,9 @@ def agent_plan(
     destinations: tuple[str, ...],
     group: str | None = None,
     acknowledge: str = "batch",
+    members: int = 1,
 ) -> model.AgentPlan:
-    consumers = model.ConsumersPlan(groups=1, per_group=1, agents_per_group=1, acknowledge=acknowledge)
+    consumers = model.ConsumersPlan(groups=1, per_group=members, agents_per_group=1, acknowledge=acknowledge)
     return model.AgentPlan(
         run="contract",
         cell=cell.cell,

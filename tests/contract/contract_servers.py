@@ -73,8 +73,11 @@ class Running:
         self._open.append(lambda: producer.close(deadline(5)))
         return Sender(producer, self.cell.partitions * len(destinations), number)
 
-    def consumer(self, group: str, *destinations: str, number: int = 0, acknowledge: str = "batch") -> Consumer:
-        plan = agent_plan(self.cell, self.endpoint, destinations, self.group(group), acknowledge)
+    def consumer(
+        self, group: str, *destinations: str, number: int = 0, acknowledge: str = "batch", members: int = 1
+    ) -> Consumer:
+        """Consumer `number` of a group of so many `members`."""
+        plan = agent_plan(self.cell, self.endpoint, destinations, self.group(group), acknowledge, members)
         consumer = self.broker.consumer(plan, number)
         self._open.append(lambda: consumer.close(deadline(5)))
         return consumer

@@ -121,7 +121,7 @@ def test_receive_gives_no_more_than_asked_and_returns_at_its_deadline(running: R
 def test_consumers_of_one_group_share_the_messages(running: Running) -> None:
     assert running.broker.capabilities.competing_consumers, "a broker without this needs its own assertion here"
     name = running.destination("g")
-    consumers = [running.consumer("g", name, number=n) for n in range(2)]
+    consumers = [running.consumer("g", name, number=n, members=2) for n in range(2)]
     _wait_until_shared(running, consumers, name)
     sender = running.sender(name, number=1)
     sender.send(MESSAGES)
@@ -149,7 +149,7 @@ def _wait_until_shared(running: Running, consumers: list, name: str) -> None:  #
         assert time.monotonic_ns() < until, f"only {seen} received anything"
     sender.settle()
     wait_until = deadline()
-    while consumers[0].remaining():
+    while any(consumer.remaining() for consumer in consumers):
         for consumer in consumers:
             some = consumer.receive(500, time.monotonic_ns() + 20_000_000)
             consumer.acknowledge(some)

@@ -59,8 +59,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "bl_kafka_assign": (c_int, (P, c_int, c_int)),
     "bl_kafka_receive": (I64, (P, c_int, I64, P, P, P, P)),
     "bl_kafka_release": (None, (P,)),
-    "bl_kafka_commit": (c_int, (P, c_int)),
-    "bl_kafka_remaining": (I64, (P, c_int)),
+    "bl_kafka_positions": (P, (P,)),
+    "bl_kafka_commit": (c_int, (P, P, c_int)),
     "bl_kafka_consumer_free": (None, (P,)),
 }
 

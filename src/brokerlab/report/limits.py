@@ -10,6 +10,7 @@ from brokerlab.report import figures
 from brokerlab.report.source import Row, Source
 
 AT_LIMIT = 0.9  # share of a resource from which it is called the limit
+OURS = {"probe", "runner"}  # processes that are neither agents nor brokers
 GROWING = 0.01  # backlog growth, as a share of the rate received, from which consumers fell behind
 
 
@@ -66,7 +67,7 @@ def _processors(source: Source, cell: str, readings: list[Row]) -> list[Use]:
     for subject in sorted({r["subject"] for r in readings if r["subject"].startswith("process:")}):
         name = subject.removeprefix("process:")
         cores = worst_mean(readings, subject, "cpu_cores")
-        if name in agents or cores is None:
+        if name in agents or name in OURS or cores is None:
             continue
         share = cores / count if count else None
         found.append(Use(f"broker {name} CPU", figures.cores(cores), share, share is not None and share >= AT_LIMIT))

@@ -10,6 +10,7 @@ from brokerlab.brokers.contract import (
     BrokerProbe,
     Capabilities,
     Cluster,
+    ComputedDurability,
     Consumer,
     Installation,
     NodeInfo,
@@ -17,7 +18,7 @@ from brokerlab.brokers.contract import (
     Progress,
 )
 from brokerlab.brokers.kafka.install import VERSION, install_jars, installed_jars
-from brokerlab.brokers.kafka.settings import server_settings, setting_problems
+from brokerlab.brokers.kafka.settings import planned_durability, server_settings, setting_problems
 from brokerlab.errors import InstallError, MachineError
 from brokerlab.model.plan import AgentPlan, CellPlan, Durability, Endpoint
 
@@ -62,8 +63,8 @@ class KafkaBroker:
             reason = f"no Java {LEAST_VERSION} or newer: {_INSTALL_HINT}"
         else:
             reason = f"jars by lock file, Java {java.version} from {java.source}"
-        here = jars is not None and java is not None
-        return Installation(here, here, VERSION, reason, location)
+        # What is missing can be fetched without root, so it runs here either way.
+        return Installation(jars is not None and java is not None, True, VERSION, reason, location)
 
     def install(self, progress: Progress) -> Installation:
         from brokerlab.cluster.java import need_java
@@ -77,6 +78,9 @@ class KafkaBroker:
         if cell.driver == "native" and _native() is None:
             problems.append("driver: the native path is not available here (no compiler?); use auto or python")
         return problems
+
+    def planned_durability(self, cell: CellPlan) -> ComputedDurability:
+        return planned_durability(cell)
 
     def cluster(self, cell: CellPlan, directory: Path, logs: Path) -> Cluster:
         from brokerlab.brokers.kafka.cluster import KafkaCluster

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from brokerlab.brokers.kafka.client import admin_properties, consumer_properties, producer_properties, window
+from brokerlab.brokers.kafka.backlog import NOTHING_RECEIVED, Backlog, assigned_partitions
+from brokerlab.brokers.kafka.client import consumer_properties, producer_properties, window
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import NOTHING_SETTLED, REJECTED, Block, Deliveries, Settlements, no_deliveries
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, TopicPartition
 
 COMMIT_EVERY_NS = 100_000_000  # a commit is a write to Kafka too: ten a second, as the native path
-_OFFSETS_TIMEOUT_S = 5.0
 
 
 def _path() -> str:
@@ -124,19 +124,14 @@ class PythonConsumer:
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
         from confluent_kafka import Consumer, TopicPartition
-        from confluent_kafka.admin import AdminClient
 
         assert plan.consumers is not None
         self.path = _path()
-        members = plan.consumers.per_group
         self._client = _connect(Consumer, consumer_properties(plan))
-        everything = [(topic, p) for topic in plan.destinations for p in range(plan.partitions)]
-        mine = [TopicPartition(*one) for i, one in enumerate(everything) if i % members == number % members]
-        self._next = {(t.topic, t.partition): 0 for t in mine}
-        self._assigned = mine
-        asking: dict[str, Any] = {**admin_properties(plan.endpoint, plan.client_settings)}
-        self._asking = AdminClient(asking)
-        self._client.assign(mine)
+        mine = assigned_partitions(plan, number)
+        self._next = dict.fromkeys(mine, NOTHING_RECEIVED)
+        self._backlog = Backlog(plan, mine)
+        self._client.assign([TopicPartition(*one) for one in mine])
         self._automatic = plan.consumers.acknowledge == "automatic"
         self._commit_every_ns = 0 if plan.consumers.acknowledge == "each" else COMMIT_EVERY_NS
         self._next_commit_ns = 0
@@ -187,27 +182,10 @@ class PythonConsumer:
     def _positions(self) -> list[TopicPartition]:
         from confluent_kafka import TopicPartition
 
-        return [TopicPartition(topic, p, offset) for (topic, p), offset in self._next.items() if offset]
+        return [TopicPartition(topic, p, offset) for (topic, p), offset in self._next.items() if offset > 0]
 
     def remaining(self) -> int | None:
-        """Ends of the partitions, asked of the broker, minus what was received.
-
-        Asked over a connection of its own: on the consumer's, each question would wait behind a pending fetch, half a
-        second per partition.
-        """
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
-
-        latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        wanted = dict.fromkeys(self._assigned, latest)
-        if not wanted:
-            return 0
-        try:
-            ends = self._asking.list_offsets(wanted, request_timeout=_OFFSETS_TIMEOUT_S)
-            left = [int(f.result().offset) - self._next[t.topic, t.partition] for t, f in ends.items()]
-        except KafkaException:
-            return None
-        return sum(max(count, 0) for count in left)
+        return self._backlog.remaining(list(self._next.values()))
 
     def close(self, deadline_mono_ns: int) -> None:  # noqa: ARG002 - leaving is bounded by the client itself
         from confluent_kafka import KafkaException

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from brokerlab.brokers.kafka.backlog import Backlog, assigned_partitions
 from brokerlab.brokers.kafka.client import consumer_properties, producer_properties
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
 from brokerlab.errors import BrokerError
@@ -142,7 +143,9 @@ class NativeConsumer:
         self._handle = _new(self._lib.bl_kafka_consumer_new, consumer_properties(plan), plan, RECEIVE_MOST)
         self._commit_every_ns = 0 if plan.consumers.acknowledge == "each" else COMMIT_EVERY_NS
         self._next_commit_ns = 0
-        self._acknowledged = False
+        lanes = len(plan.destinations) * plan.partitions
+        self._received = _view(self._lib.bl_kafka_positions(self._handle), lanes)
+        self._acknowledged = np.full(lanes, -1, np.int64)
         self._addresses = np.zeros(RECEIVE_MOST, np.uint64)
         self._lengths = np.zeros(RECEIVE_MOST, np.int32)
         self._positions = np.zeros(RECEIVE_MOST, np.int64)
@@ -151,6 +154,8 @@ class NativeConsumer:
         self._columns = tuple(address(a) for a in (self._addresses, self._lengths, self._positions, self._error))
         self._closed = False
         members = plan.consumers.per_group
+        self._share = slice(number % members, None, members)
+        self._backlog = Backlog(plan, assigned_partitions(plan, number))
         error = self._lib.bl_kafka_assign(self._handle, number % members, members)
         if error:
             raise BrokerError(f"Kafka refused the assignment: {self._lib.bl_kafka_error_name(error).decode()}")
@@ -171,6 +176,7 @@ class NativeConsumer:
             arrived_mono_ns=now,
             positions=self._positions[:n],
             redelivered=self._redelivered[:n],
+            token=self._received.copy(),
             release=self._release,
         )
 
@@ -179,22 +185,28 @@ class NativeConsumer:
 
     def acknowledge(self, deliveries: Deliveries) -> None:
         """Kafka acknowledges a position, so a commit covers everything received before; it is not waited for."""
-        self._acknowledged = True
+        received = deliveries.token
+        if not isinstance(received, np.ndarray):
+            return  # nothing was received
+        np.maximum(self._acknowledged, received, out=self._acknowledged)
         if deliveries.arrived_mono_ns >= self._next_commit_ns:
             self._next_commit_ns = deliveries.arrived_mono_ns + self._commit_every_ns
-            self._lib.bl_kafka_commit(self._handle, 0)
+            self._lib.bl_kafka_commit(self._handle, address(self._acknowledged), 0)
 
     def remaining(self) -> int | None:
-        left: int = self._lib.bl_kafka_remaining(self._handle, 5000)
-        return None if left < 0 else left
+        return self._backlog.remaining(self._received[self._share].tolist())
 
     def close(self, deadline_mono_ns: int) -> None:  # noqa: ARG002 - leaving the group is bounded by the client itself
         if self._closed:
             return
         self._closed = True
-        if self._acknowledged:
-            self._lib.bl_kafka_commit(self._handle, 1)
+        self._lib.bl_kafka_commit(self._handle, address(self._acknowledged), 1)
         self._lib.bl_kafka_consumer_free(self._handle)
+
+
+def _view(pointer: int, count: int) -> npt.NDArray[np.int64]:
+    """The C array itself, not a copy: it lives as long as the consumer."""
+    return np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_int64)), (count,))
 
 
 def _milliseconds_until(deadline_mono_ns: int) -> int:
