@@ -72,11 +72,12 @@ class KafkaAdmin:
         metadata = self._metadata()
         topics = [ConfigResource(ResourceType.TOPIC, name) for name in destinations]
         brokers = [ConfigResource(ResourceType.BROKER, str(number)) for number in sorted(metadata.brokers)]
+        replicas = {name: self._replicas(metadata, name) for name in destinations}
         settings = self._described("topic", topics) if topics else {}
         for one in brokers:  # Kafka's client takes no more than one broker per call
             settings |= self._described("broker", [one])
         for name in destinations:
-            settings[f"topic:{name}"] |= self._replicas(metadata, name)
+            settings[f"topic:{name}"] |= replicas[name]
         return settings
 
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
@@ -91,11 +92,26 @@ class KafkaAdmin:
 
     def _described(self, kind: str, resources: list[Any]) -> dict[str, dict[str, str]]:
         settings = {}
-        for resource, future in self._client.describe_configs(resources, request_timeout=_TIMEOUT_S).items():
-            entries = self._result(f"settings of {kind} {resource.name} could not be read", future)
+        for resource in resources:
+            entries = self._entries(kind, resource)
             plain = {e.name: e.value for e in entries.values() if e.value is not None and not e.is_sensitive}
             settings[f"{kind}:{resource.name}"] = dict(sorted(plain.items()))
         return settings
+
+    def _entries(self, kind: str, resource: Any) -> dict[str, Any]:
+        """Any broker may answer, and one of several may not have heard of a new topic yet: it is asked again."""
+        from confluent_kafka import KafkaError
+
+        until = time.monotonic() + _TIMEOUT_S
+        while True:
+            (future,) = self._client.describe_configs([resource], request_timeout=_TIMEOUT_S).values()
+            late = () if time.monotonic() > until else (KafkaError.UNKNOWN_TOPIC_OR_PART,)
+            entries: dict[str, Any] | None = self._result(
+                f"settings of {kind} {resource.name} could not be read", future, late
+            )
+            if entries is not None:
+                return entries
+            time.sleep(0.1)
 
     def _all_led(self, destinations: tuple[str, ...], partitions: int) -> bool:
         """Every broker's answer may be a moment old: a topic just made need not be in it yet."""
