@@ -18,12 +18,13 @@ from brokerlab.errors import AgentError, BrokerDiedError, BrokerError, DiskFullE
 from brokerlab.events import Journal
 from brokerlab.load.crew import Crew
 from brokerlab.load.plans import agent_plans, destination_names, group_names
-from brokerlab.load.process import TalkingProcess
+from brokerlab.load.process import Event, TalkingProcess
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, RunPlan
 from brokerlab.results.directory import RunDirectory
 
 READY_S = 180.0
+PROBE_READY_S = 15.0
 START_IN_NS = 600_000_000
 SECOND_NS = 1_000_000_000
 NEARLY_NOTHING_BYTES = 1 << 20  # so little space left on the runs' disk is the reason for any death
@@ -131,6 +132,7 @@ class Execution:
         tailing = cell.consumers.start == "tailing"
         self._start_agents([*consumers, *producers] if tailing else producers)
         clock = clock_pair()
+        self._start_probe(clock)
         start_ns = self._agreed_start(clock)
         self._facts["driver_path"] = next((d for n, d in self._crew.drivers.items() if n.startswith("producer")), None)
         self._facts["executions"] = {str(self._repeat): {"start_mono_ns": start_ns[0], "clock": clock}}
@@ -139,7 +141,6 @@ class Execution:
         drain_complete: bool | None = None
         try:
             self._crew.set_off([p.agent for p in [*producers, *(consumers if tailing else [])]], *start_ns)
-            self._start_probe(clock)
             self._journal.add("phase", phase="warm_up", start_mono_ns=start_ns[0])
             phases = cell.phases
             patience_s = phases.warm_up_s + phases.measure_s + cell.producers.send_timeout_s + 60
@@ -180,9 +181,13 @@ class Execution:
             agents=tuple(WatchedAgent(name=name, pid=pid) for name, pid in self._crew.pids().items()),
             directory=str(self._directory.probes(self._cell.cell, self._repeat)),
             clock=ClockPair(**clock),
+            addresses=self._cell.endpoint,
         )
-        self._probe = TalkingProcess("probe", "brokerlab.probes", self._logs / "probe.log", queue.SimpleQueue())
+        events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._probe = TalkingProcess("probe", "brokerlab.probes", self._logs / "probe.log", events)
         self._probe.start(plan.model_dump_json())
+        with contextlib.suppress(queue.Empty):  # a run without readings is poorer, not wrong
+            events.get(timeout=PROBE_READY_S)
 
     def _start_after_backlog(self, consumers: list[AgentPlan], start: tuple[int, int]) -> None:
         self._journal.add("backlog_complete")

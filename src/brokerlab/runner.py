@@ -120,7 +120,8 @@ def _set_aside(directory: RunDirectory, name: str) -> int:
     returns. Renamed, not copied: a writer of the old attempt that is still at it follows its directory."""
     shutil.rmtree(directory.path / "clusters" / name, ignore_errors=True)
     before: int = directory.state()["executions"].get(name, {}).get("attempt", 0)
-    for kind in ("evidence", "probes", "events", "logs"):
+    quarantined = ("quarantine/evidence", "quarantine/probes", "quarantine/events")
+    for kind in ("evidence", "probes", "events", "logs", *quarantined):
         old = directory.path / kind / name
         if old.exists():
             aside = directory.path / "abandoned" / f"{name}-{before}" / kind

@@ -21,6 +21,7 @@ COMMANDS = {
     "doctor": ("doctor", "Check this machine: Java, compiler, brokers, clock, disk, pacing."),
     "demo": ("demo", "Run the shipped demo workload and show what comes out."),
     "init": ("init", "Write a commented workload file to start from."),
+    "sensors": ("sensors", "Write a sensor data file to send the lines of."),
     "list": ("list", "List brokers, workloads or runs."),
     "install": ("install", "Fetch a broker into the cache."),
     "up": ("up", "Start a broker in the background."),

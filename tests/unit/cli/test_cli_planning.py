@@ -168,3 +168,17 @@ def test_an_unknown_thing_to_list_names_the_known_ones() -> None:
     result = _brokerlab("list", "brokrs")
     assert result.exit_code == 2
     assert "brokers" in result.stderr
+
+
+def test_sensors_writes_the_same_file_for_the_same_seed(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    for file in (first, second):
+        assert _brokerlab("sensors", str(file), "--lines", "50", "--seed", "3").exit_code == 0
+    assert first.read_bytes() == second.read_bytes()
+    assert [len(line.split(b"\t")) for line in first.read_bytes().splitlines()] == [66] * 50
+
+
+def test_sensors_where_nothing_can_be_written_says_so(tmp_path: Path) -> None:
+    result = _brokerlab("sensors", str(tmp_path / "missing" / "a.tsv"), "--lines", "5")
+    assert result.exit_code == 3
+    assert "cannot write" in result.stderr
