@@ -136,12 +136,12 @@ class Execution:
         start_ns = self._agreed_start(clock)
         self._facts["driver_path"] = next((d for n, d in self._crew.drivers.items() if n.startswith("producer")), None)
         self._facts["executions"] = {str(self._repeat): {"start_mono_ns": start_ns[0], "clock": clock}}
-        self.note(self._facts)
         failure = None
         drain_complete: bool | None = None
         try:
             self._crew.set_off([p.agent for p in [*producers, *(consumers if tailing else [])]], *start_ns)
             self._journal.add("phase", phase="warm_up", start_mono_ns=start_ns[0])
+            self.note(self._facts)  # only now: a slow disk must not make the agents late
             phases = cell.phases
             patience_s = phases.warm_up_s + phases.measure_s + cell.producers.send_timeout_s + 60
             self._crew.wait_done([p.agent for p in producers], patience_s)
