@@ -14,7 +14,6 @@ from brokerlab.load.process import Event, TalkingProcess
 from brokerlab.model.plan import AgentPlan
 
 WHO = "brokerlab agent"
-GRANULE_S = 0.05
 
 
 class Agent:
@@ -45,7 +44,12 @@ class Agent:
         self.process.tell("start", start_mono_ns=start, unix_minus_mono_ns=offset)
 
     def finish(self) -> None:
+        """End it now; what is in flight is given up."""
         self.process.tell("finish")
+        self.end()
+
+    def end(self) -> None:
+        """Wait until it has ended by its plan."""
         self.wait_for("done")
         self.process.stop(10)
 

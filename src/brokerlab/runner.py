@@ -22,7 +22,7 @@ from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.results.directory import RunDirectory, run_directories
 
 OVERHEAD_S = 12.0  # starting and stopping a cluster and its agents, for the progress bar only
-DONE = ("finished", "failed")
+DONE = ("finished",)  # an execution in which a broker or an agent died is run again by the same command
 
 
 def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, java: str | None = None) -> RunDirectory:

@@ -73,7 +73,7 @@ class Producing:
             if command is not None and command["command"] == "finish":
                 self._finish = True
         soonest = min(s.next_due_ns() for s in self._senders)
-        earliest = now + self._plan.tick_ns
+        earliest = now + min(s.tick_ns for s in self._senders)
         if any(s.wants_soon() for s in self._senders):
             return self._sleep_until(earliest)
         return self._sleep_until(max(min(soonest, now + IDLE_NS), earliest))

@@ -21,6 +21,9 @@ from brokerlab.model.plan import AgentPlan
 NEVER_NS = 1 << 62
 CHUNK = 1 << 16  # due times made ahead
 BEHIND_MOST = 1 << 22  # due times kept while the client does not take them
+# Closed loop: how often the client is asked, as a share of the time a message takes, and the limits of that.
+CLOSED_TICKS_PER_LATENCY = 64
+CLOSED_TICK_LEAST_NS, CLOSED_TICK_MOST_NS = 20_000, 1_000_000
 GRACE_NS = 200_000_000  # after the end of the measure phase, for what was due just before it
 
 
@@ -64,6 +67,8 @@ class Sender:
         self._in_flight = 0
         self._schedule: Schedule | None = None
         self._last_expiry_ns = 0
+        self._settled_since = 0
+        self.tick_ns = plan.tick_ns  # how long to wait before the client is asked again
         self.buffer_full = 0
         self.errors: dict[str, int] = {}
 
@@ -112,12 +117,24 @@ class Sender:
     def _settle(self, now_ns: int) -> None:
         settlements = self.client.settled()
         if len(settlements):
-            self._in_flight -= self.ledger.settled(settlements)
+            settled = self.ledger.settled(settlements)
+            self._in_flight -= settled
+            self._settled_since += settled
         for kind, n in settlements.errors.items():
             self.errors[kind] = self.errors.get(kind, 0) + n
         if now_ns - self._last_expiry_ns > 100_000_000:
+            if self._window is not None:
+                self._choose_tick(now_ns - self._last_expiry_ns)
             self._last_expiry_ns = now_ns
             self._give_up(now_ns - self._timeout_ns, now_ns, "no word within the send timeout")
+
+    def _choose_tick(self, elapsed_ns: int) -> None:
+        """A full window takes window / rate to settle; asking 64 times in that time is exact to 2 % and costs little."""
+        assert self._window is not None
+        settled, self._settled_since = self._settled_since, 0
+        latency_ns = self._window * elapsed_ns // max(settled, 1)
+        wanted_ns = latency_ns // CLOSED_TICKS_PER_LATENCY
+        self.tick_ns = min(max(wanted_ns, CLOSED_TICK_LEAST_NS), CLOSED_TICK_MOST_NS)
 
     def _give_up(self, sent_before_ns: int, now_ns: int, kind: str) -> None:
         expired = self.ledger.expire(sent_before_ns, now_ns)
