@@ -144,11 +144,11 @@ class Sender:
 
     def _note_due(self, now_ns: int) -> int:
         """Count what has become due; returns how many messages wait."""
-        until = int(np.searchsorted(self._due, now_ns, side="right"))
+        until = int(self._due.searchsorted(now_ns, "right"))
         while until == len(self._due) and len(self._due) - self._at < BEHIND_MOST:
             before = len(self._due) - self._at
             self._refill()
-            until = int(np.searchsorted(self._due, now_ns, side="right"))
+            until = int(self._due.searchsorted(now_ns, "right"))
             if len(self._due) == before:
                 break
         if until > self._noted:
@@ -212,7 +212,7 @@ class Sender:
 
     def behind(self, now_ns: int) -> int:
         """Messages due but not sent (a lower bound beyond some millions)."""
-        return int(np.searchsorted(self._due, now_ns, side="right")) - self._at if self._window is None else 0
+        return int(self._due.searchsorted(now_ns, "right")) - self._at if self._window is None else 0
 
     def has_sent_all(self, now_ns: int) -> bool:
         """The measure phase is over and so is what was due in it, or the grace time for that."""
