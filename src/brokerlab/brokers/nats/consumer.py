@@ -106,7 +106,7 @@ class NatsConsumer:
         self._link.wake()
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
-        self._link.step()
+        self._link.step_if_needed()
         while not self._arrived:
             if time.monotonic_ns() >= deadline_mono_ns:
                 return no_deliveries(time.monotonic_ns())

@@ -94,7 +94,7 @@ class NatsProducer:
         return index - block.first_index
 
     def settled(self) -> Settlements:
-        self._link.step()
+        self._link.step_if_needed()
         if not self._indices:
             return NOTHING_SETTLED
         n = len(self._indices)
