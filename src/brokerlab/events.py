@@ -16,9 +16,14 @@ class Journal:
 
     def __init__(self, directory: Path, run: str, cell: str, repeat: int) -> None:
         self._writer = SegmentWriter(directory, "runner", EVENT)
-        self._where = {"run": [run], "cell": [cell], "repeat": [repeat]}
+        self._where: dict[str, list[Any]] = {"run": [run], "cell": [cell], "repeat": [repeat]}
 
     def add(self, kind: str, source: str = "runner", **detail: Any) -> None:
-        row = {"source": [source], "kind": [kind], "at_mono_ns": [time.monotonic_ns()], "detail": [json.dumps(detail)]}
+        row: dict[str, list[Any]] = {
+            "source": [source],
+            "kind": [kind],
+            "at_mono_ns": [time.monotonic_ns()],
+            "detail": [json.dumps(detail)],
+        }
         self._writer.add({**self._where, **row})
         self._writer.flush()

@@ -52,7 +52,7 @@ def imported(path: Path) -> Iterator[str]:
 
 def may(module: str, target: str) -> bool:
     package = module.split(".")[0]
-    if package in SEE_EVERYTHING or target.split(".")[0] in EVERYONE and package not in ("model", "errors", "home"):
+    if package in SEE_EVERYTHING or (target.split(".")[0] in EVERYONE and package not in ("model", "errors", "home")):
         return True
     if package == "brokers":
         parts = module.split(".")

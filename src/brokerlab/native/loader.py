@@ -19,7 +19,7 @@ from brokerlab.errors import MachineError
 from brokerlab.native.build import built_library
 
 P, I32, I64 = c_void_p, c_int32, c_int64
-_BYTE = c_char.from_buffer
+_BYTE: Any = c_char.from_buffer
 
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "bl_now_ns": (I64, ()),

@@ -81,8 +81,6 @@ def _state_lines(plan: RunPlan, states: list[ExecutionState], running: bool) -> 
     rest = [s for s in states if s.state != "finished"]
     rows = [[f"  {s.state}", f"{labels[s.cell]}, repeat {s.repeat}", s.reason or ""] for s in rest]
     lines.extend(aligned(rows))
-    if word == "incomplete":
+    if word in ("incomplete", "failed"):
         lines.append("  the same `brokerlab run` command resumes it; finished executions are kept")
-    if word == "failed":
-        lines.append("  the same `brokerlab run` command begins a new run")
     return lines
