@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BL_ABI 1
 #define BL_HEADER_BYTES 40
 #define BL_MAGIC 0x4C42
 #define BL_VERSION 1

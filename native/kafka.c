@@ -68,8 +68,6 @@ enum { OFFSET_STORED = -1000 };
     X(rd_kafka_event_t *, queue_poll, (rd_kafka_queue_t *, int))                                                       \
     X(int, event_type, (const rd_kafka_event_t *))                                                                     \
     X(size_t, event_message_array, (rd_kafka_event_t *, const message **, size_t))                                     \
-    X(int, event_error, (rd_kafka_event_t *))                                                                          \
-    X(const char *, event_error_string, (rd_kafka_event_t *))                                                          \
     X(void, event_destroy, (rd_kafka_event_t *))                                                                       \
     X(int, flush, (rd_kafka_t *, int))                                                                                 \
     X(int, purge, (rd_kafka_t *, int))                                                                                 \

@@ -22,11 +22,10 @@ from brokerlab.agent.ledger import (
     ProducerTotals,
     Rows,
 )
+from brokerlab.evidence.tables import MEASURES
 from brokerlab.model.blocks import Deliveries, Int32s, Int64s, Settlements
 from brokerlab.model.histogram import BUCKETS
 from brokerlab.native.loader import address, copied, library
-
-MEASURES = ("publish_latency", "end_to_end_latency", "send_delay")
 
 
 def _need_library() -> ctypes.CDLL:

@@ -20,12 +20,12 @@ from brokerlab.agent.ledger import (
     ProducerTotals,
     Rows,
 )
+from brokerlab.evidence.tables import MEASURES
 from brokerlab.model.blocks import Deliveries, Int32s, Int64s, Settlements
 from brokerlab.model.header import CHECKSUM_WORD, HEADER, HEADER_BYTES, MAGIC, VERSION, checksum_keys
 from brokerlab.model.histogram import bucket_of
 
 SECOND_NS = 1_000_000_000
-MEASURES = ("publish_latency", "end_to_end_latency", "send_delay")
 SENT, UNKNOWN = 3, 2
 
 
