@@ -13,7 +13,7 @@ help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup ## real Kafka and real NATS under load, every message accounted for, a report at the end
-	@$(BIN)/brokerlab demo
+	@$(BIN)/brokerlab demo || { code=$$?; [ $$code = 5 ] && echo "the demo worked; its verdict says why these numbers are not to be believed here"; }
 
 setup: $(VENV)/.made ## the environment only; then .venv/bin/brokerlab works
 

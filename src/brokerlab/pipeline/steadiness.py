@@ -74,12 +74,15 @@ def _points(rates: DataFrame, latency: DataFrame) -> DataFrame:
 
 def _shape(points: DataFrame) -> DataFrame:
     """Mean, standard deviation, slope per second, and the noise around the line."""
+    # From the series' first second: squares of UNIX seconds would eat the digits that count.
+    first = sf.min("second_unix_s").over(Window.partitionBy(*_SERIES))
+    points = points.withColumn("elapsed_s", (sf.col("second_unix_s") - first).cast("double"))
     shape = points.groupBy(*_SERIES).agg(
         sf.count("x").alias("seconds"),
         sf.avg("x").alias("mean"),
         sf.coalesce(sf.stddev_samp("x"), sf.lit(0.0)).alias("deviation"),
-        sf.coalesce(sf.regr_slope("x", "second_unix_s"), sf.lit(0.0)).alias("slope"),
-        sf.coalesce(sf.regr_r2("x", "second_unix_s"), sf.lit(0.0)).alias("explained"),
+        sf.coalesce(sf.regr_slope("x", "elapsed_s"), sf.lit(0.0)).alias("slope"),
+        sf.coalesce(sf.regr_r2("x", "elapsed_s"), sf.lit(0.0)).alias("explained"),
     )
     return shape.withColumn("noise", sf.col("deviation") * sf.sqrt(sf.greatest(1 - sf.col("explained"), sf.lit(0.0))))
 
