@@ -105,7 +105,7 @@ class Link:
     def step_if_needed(self) -> None:
         """`step`, where there is something to read or to write, or the library's timers have not run for a while.
 
-        A step costs some 50 µs; to ask the selector whether anything is ready costs two.
+        A step is several turns of the event loop; asking the selector whether anything is ready is one system call.
         """
         now = time.monotonic_ns()
         if self.client.pending_data_size or now >= self._step_by_ns or self._selector.select(0):
