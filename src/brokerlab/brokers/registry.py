@@ -1,4 +1,8 @@
-"""The table of brokers. Explicit: a folder that is not listed here does not exist."""
+"""The table of brokers. Explicit: a folder that is not listed here does not exist.
+
+A folder whose product has several kinds of queue (RabbitMQ: classic, quorum, stream) is listed once for each, because
+what they promise differs: "module" means its BROKER, "module:NAME" another of its objects.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,10 @@ BROKERS = {
 
 
 def broker_named(name: str) -> Broker:
-    """The front door of one broker folder: its module's BROKER."""
+    """The front door of one broker."""
     if name not in BROKERS:
         near = difflib.get_close_matches(name, BROKERS, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise NotFoundError(f"no broker is called {name!r}", hint=f"{hint}Known: {', '.join(BROKERS)}")
-    return cast("Broker", import_module(BROKERS[name]).BROKER)
+    module, _, attribute = BROKERS[name].partition(":")
+    return cast("Broker", getattr(import_module(module), attribute or "BROKER"))

@@ -110,6 +110,19 @@ class PhasesPlan(Frozen):
     drain_limit_s: float
 
 
+class Security(Frozen):
+    """How clients prove who they are and whom they trust. A password is only ever a reference, `env:NAME` or
+    `file:PATH`, resolved by `model.secrets` in the process that connects: never in a plan, a command line or a log.
+
+    With a cluster of ours the servers are started to demand just this, with a certificate made for the run.
+    """
+
+    tls: bool = False
+    ca_file: str | None = None  # whom to trust; for a cluster of ours set by it
+    user: str | None = None
+    password: str | None = None  # env:NAME or file:PATH
+
+
 class CellPlan(Frozen):
     """One combination of the sweep: a broker under one load."""
 
@@ -128,6 +141,7 @@ class CellPlan(Frozen):
     client_settings: dict[str, str]
     driver: Literal["auto", "native", "python"] = "auto"
     keep_messages: bool = False
+    security: Security | None = None
     endpoint: tuple[str, ...] = ()  # given: a broker the user runs; never started, stopped or cleaned by us
 
 
@@ -166,10 +180,11 @@ class RunPlan(Frozen):
 
 
 class Endpoint(Frozen):
-    """Where clients connect. `options` are connection facts (security, stream name), never tuning."""
+    """Where and how clients connect. `options` are connection facts, never tuning and never secrets."""
 
     addresses: tuple[str, ...]  # "127.0.0.1:9092"
     options: dict[str, str] = {}
+    security: Security | None = None
 
 
 class AgentPlan(Frozen):
