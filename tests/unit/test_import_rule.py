@@ -10,12 +10,13 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "brokerlab"
 
-EVERYONE = {"model", "errors", "home", "lifeline", "native", ""}
+EVERYONE = {"model", "errors", "home", "lifeline", "native", "secrets", ""}
 ALLOWED: dict[str, set[str]] = {
     "model": {"model"},
     "errors": set(),
     "home": set(),
     "lifeline": set(),
+    "secrets": {"errors"},
     "native": {"native", "errors", "home", "model"},
     "cluster": {"cluster", "brokers.contract"},
     "workload": {"workload", "brokers.contract"},

@@ -196,3 +196,16 @@ class PlansDurability(Protocol):
     """Optional power of a Broker: to say before anything runs which settings a cell's durability would follow from."""
 
     def planned_durability(self, cell: CellPlan) -> ComputedDurability: ...
+
+
+@runtime_checkable
+class CanLoseANode(Protocol):
+    """Optional power of a replicated Cluster: to lose one node on purpose while it is loaded."""
+
+    def leading_node(self, destination: str) -> str:
+        """The name of the node that takes writes for (the first partition of) this destination now, asked of the
+        broker itself."""
+
+    def kill_node(self, name: str) -> None:
+        """SIGKILL through the process's handle, with whatever belongs to that node. `dead_nodes` does not name it
+        afterwards: it was no accident. Raises KeyError for a name that `nodes` does not have."""

@@ -61,6 +61,14 @@ class ServerProcess:
         if self._process is not None:
             self._process.send_signal(signal_number)
 
+    def kill(self) -> None:
+        """SIGKILL on purpose: `died` will not call it an accident. Returns when the process is gone."""
+        self._stopped = True
+        if self._process is not None and self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
     def stop(self, grace_s: float = 10.0, first: int = signal.SIGTERM) -> None:
         """SIGTERM, grace time, SIGKILL; then whatever is left of its process group. Idempotent."""
         self._stopped = True

@@ -112,7 +112,7 @@ class PhasesPlan(Frozen):
 
 class Security(Frozen):
     """How clients prove who they are and whom they trust. A password is only ever a reference, `env:NAME` or
-    `file:PATH`, resolved by `model.secrets` in the process that connects: never in a plan, a command line or a log.
+    `file:PATH`, resolved by `brokerlab.secrets` in the process that connects: never in a plan, a command line or a log.
 
     With a cluster of ours the servers are started to demand just this, with a certificate made for the run.
     """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from brokerlab.errors import UserError
-from brokerlab.model.secrets import is_reference, secret
+from brokerlab.secrets import is_reference, secret
 
 
 def test_a_secret_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
