@@ -31,6 +31,8 @@ class Capabilities:
     redelivery: bool  # what was received but not acknowledged comes again
     positions: bool  # deliveries carry the broker's own offset
     acknowledgement: str  # one sentence: what an acknowledgement promises
+    security: tuple[Literal["tls", "password"], ...] = ()  # what of model.plan.Security it can be asked for
+    can_lose_a_node: tuple[int, ...] = ()  # numbers of nodes for which its Cluster is a CanLoseANode
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,29 @@ class Producer(Protocol):
 
     def close(self, deadline_mono_ns: int) -> None:
         """Disconnect. What has not settled by the deadline stays unsettled: the engine calls it unknown."""
+
+
+@dataclass(frozen=True)
+class NativeCalls:
+    """A producer's `send` and `settled` as C functions (their types are in native/sender.c), for a tick without Python.
+
+    `settled` gives codes, 0 for an acknowledgement; `outcomes[code - least_code]` says what each means, any other code
+    is unknown.
+    """
+
+    client: int
+    send: int
+    settled: int
+    least_code: int
+    outcomes: tuple[int, ...]
+    error_name: Callable[[int], str]
+
+
+@runtime_checkable
+class ActsInC(Protocol):
+    """Optional power of a Producer."""
+
+    def native_calls(self) -> NativeCalls: ...
 
 
 class Consumer(Protocol):

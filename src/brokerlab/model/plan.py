@@ -122,6 +122,25 @@ class Security(Frozen):
     user: str | None = None
     password: str | None = None  # env:NAME or file:PATH
 
+    def asks(self) -> tuple[Literal["tls", "password"], ...]:
+        """What a broker must be able to do for this; the words of Capabilities.security."""
+        tls: tuple[Literal["tls", "password"], ...] = ("tls",) if self.tls else ()
+        return (*tls, "password") if self.password is not None else tls
+
+    def words(self) -> str:
+        """For people: "TLS and password"."""
+        if self.password is not None and not self.tls:
+            return "password without TLS"
+        return " and ".join({"tls": "TLS", "password": "password"}[a] for a in self.asks())
+
+
+class FaultPlan(Frozen):
+    """One thing that goes wrong on purpose, so long after the beginning of the measure phase."""
+
+    kind: Literal["kill"]
+    target: str  # "leader", "follower" or the name of a node
+    at_s: float
+
 
 class CellPlan(Frozen):
     """One combination of the sweep: a broker under one load."""
@@ -142,6 +161,7 @@ class CellPlan(Frozen):
     driver: Literal["auto", "native", "python"] = "auto"
     keep_messages: bool = False
     security: Security | None = None
+    faults: tuple[FaultPlan, ...] = ()  # in order of time
     endpoint: tuple[str, ...] = ()  # given: a broker the user runs; never started, stopped or cleaned by us
 
 
@@ -162,6 +182,13 @@ class Execution(Frozen):
     repeat: int  # from 1
 
 
+class LeftOut(Frozen):
+    """A broker that `brokers: all` means and that is not run, with the reason."""
+
+    broker: str
+    reason: str
+
+
 class RunPlan(Frozen):
     schema_version: int = PLAN_SCHEMA_VERSION
     run: str  # "<utc>-<name>-<id>", the run directory's name
@@ -177,6 +204,7 @@ class RunPlan(Frozen):
     cells: tuple[CellPlan, ...]
     order: tuple[Execution, ...]
     objectives: tuple[Objective, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
 
 class Endpoint(Frozen):
