@@ -33,6 +33,21 @@ typedef struct {
 
 uint64_t bl_checksum(const uint8_t *message, int64_t length);
 uint64_t bl_body_sum(const uint8_t *message, int64_t length);
+void bl_stamp(uint8_t *buffer, const int64_t *offsets, const uint64_t *body_sums, int64_t first_slot, int64_t n,
+              const int32_t *pattern, int64_t pattern_length, int64_t first_index, const int64_t *scheduled_ns,
+              int64_t *next_sequence, int32_t *partitions, int64_t *sequences);
+void bl_unstamp(const int32_t *partitions, int64_t from, int64_t n, int64_t *next_sequence);
+
+/* ---- producer_ledger.c ---- */
+typedef struct bl_producer_ledger bl_producer_ledger;
+void bl_due(bl_producer_ledger *, const int64_t *scheduled_ns, const int32_t *pattern, int64_t pattern_length,
+            int64_t first_index, int64_t n);
+void bl_sent(bl_producer_ledger *, int64_t first_index, const int64_t *scheduled_ns, const int32_t *partitions,
+             const int64_t *sequences, const int32_t *lengths, int64_t sent_ns, int64_t n);
+int64_t bl_settled(bl_producer_ledger *, const int64_t *indices, const uint8_t *outcomes, const int64_t *at_ns,
+                   int64_t n);
+int64_t bl_expire(bl_producer_ledger *, int64_t sent_before_ns, int64_t now_ns);
+int64_t bl_room(const bl_producer_ledger *);
 
 /* ---- interval.c: counters and histograms by destination, second and phase ---- */
 #define BL_BITS 7

@@ -13,7 +13,7 @@ typedef struct {
     int32_t used;
 } open_range;
 
-typedef struct {
+struct bl_producer_ledger {
     bl_intervals intervals; /* first, so that a ledger can be read as its intervals */
     flight *ring;
     int64_t mask, next, lowest_open, in_flight;
@@ -22,7 +22,8 @@ typedef struct {
     bl_rows outcomes, messages;
     int32_t keep_messages;
     int64_t total[BL_OUTCOMES], total_bytes, late_settlements;
-} producer_ledger;
+};
+typedef bl_producer_ledger producer_ledger;
 
 producer_ledger *bl_producer_ledger_new(int32_t lanes, int32_t partitions, int64_t ring_size, int32_t keep_messages) {
     producer_ledger *l = calloc(1, sizeof *l);

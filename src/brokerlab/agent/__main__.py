@@ -17,6 +17,7 @@ from brokerlab.agent.pacer import prepare_pacing, sleeper
 from brokerlab.agent.producing import Producing
 from brokerlab.agent.receiver import Receiver
 from brokerlab.agent.sender import Sender
+from brokerlab.agent.sender_native import sender
 from brokerlab.brokers.registry import broker_named
 from brokerlab.errors import BrokerlabError, ExitCode
 from brokerlab.model.plan import AgentPlan, Role
@@ -40,7 +41,7 @@ def work(plan: AgentPlan, control: Control) -> None:
         notes = EvidenceNotes(plan, pipe)
         loop: Producing | Consuming
         if plan.role is Role.PRODUCER:
-            senders = [Sender(plan, n, broker.producer(plan, n)) for n in plan.members]
+            senders = [sender(plan, n, broker.producer(plan, n)) for n in plan.members]
             members: list[Sender] | list[Receiver] = senders
             loop = Producing(plan, senders, control, pipe, notes, sleeper())
         else:

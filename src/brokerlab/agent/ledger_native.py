@@ -78,27 +78,27 @@ class NativeProducerLedger:
     def __init__(self, shape: LedgerShape) -> None:
         self._lib = _need_library()
         lanes = shape.destinations * shape.partitions
-        self._handle = self._lib.bl_producer_ledger_new(lanes, shape.partitions, shape.ring_size, shape.keep_messages)
-        self._intervals = _Intervals(self._lib, self._handle)
+        self.handle = self._lib.bl_producer_ledger_new(lanes, shape.partitions, shape.ring_size, shape.keep_messages)
+        self._intervals = _Intervals(self._lib, self.handle)
         self._totals = np.zeros(7, np.int64)
         self._totals_at = address(self._totals)
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self._lib.bl_producer_ledger_free(self._handle)
+        if getattr(self, "handle", None):
+            self._lib.bl_producer_ledger_free(self.handle)
 
     def start(self, unix_minus_mono_ns: int, measure_from_ns: int) -> None:
-        self._lib.bl_ledger_start(self._handle, unix_minus_mono_ns, measure_from_ns)
+        self._lib.bl_ledger_start(self.handle, unix_minus_mono_ns, measure_from_ns)
 
     def due(self, first_index: int, scheduled_ns: Int64s, partition_pattern: Int32s) -> None:
         pattern = (address(partition_pattern), len(partition_pattern))
-        self._lib.bl_due(self._handle, address(scheduled_ns), *pattern, first_index, len(scheduled_ns))
+        self._lib.bl_due(self.handle, address(scheduled_ns), *pattern, first_index, len(scheduled_ns))
 
     def sent(
         self, first_index: int, scheduled_ns: Int64s, partitions: Int32s, sequences: Int64s, lengths: Int32s, at_ns: int
     ) -> None:
         self._lib.bl_sent(
-            self._handle,
+            self.handle,
             first_index,
             address(scheduled_ns),
             address(partitions),
@@ -111,7 +111,7 @@ class NativeProducerLedger:
     def settled(self, settlements: Settlements) -> int:
         return int(
             self._lib.bl_settled(
-                self._handle,
+                self.handle,
                 address(settlements.indices),
                 address(settlements.outcomes),
                 address(settlements.at_mono_ns),
@@ -120,19 +120,19 @@ class NativeProducerLedger:
         )
 
     def expire(self, sent_before_ns: int, now_ns: int) -> int:
-        return int(self._lib.bl_expire(self._handle, sent_before_ns, now_ns))
+        return int(self._lib.bl_expire(self.handle, sent_before_ns, now_ns))
 
     def room(self) -> int:
-        return int(self._lib.bl_room(self._handle))
+        return int(self._lib.bl_room(self.handle))
 
     def totals(self) -> ProducerTotals:
-        self._lib.bl_producer_totals(self._handle, self._totals_at)
+        self._lib.bl_producer_totals(self.handle, self._totals_at)
         return ProducerTotals(*self._totals.tolist())
 
     def take(self) -> Rows:
-        ranges, messages = _rows(self._lib.bl_producer_rows, self._handle, OUTCOME_ROW)
+        ranges, messages = _rows(self._lib.bl_producer_rows, self.handle, OUTCOME_ROW)
         rows = Rows(self._intervals.rows(), ranges, messages)
-        self._lib.bl_producer_clear(self._handle)
+        self._lib.bl_producer_clear(self.handle)
         return rows
 
 

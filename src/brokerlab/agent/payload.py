@@ -85,6 +85,11 @@ class PayloadPool:
     def slots(self) -> int:
         return len(self.offsets)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the slots are all there is and may be gone through again and again without a refill."""
+        return self._lines is None
+
     def take(self, most: int) -> tuple[int, int]:
         """(first, k): the next k <= most slots, first .. first + k - 1, never across the pool's end; k > 0 if most > 0.
 

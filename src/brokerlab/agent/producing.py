@@ -73,7 +73,7 @@ class Producing:
             if command is not None and command["command"] == "finish":
                 self._finish = True
         soonest = min(s.next_due_ns() for s in self._senders)
-        earliest = now + min(s.tick_ns for s in self._senders)
+        earliest = now + min(s.state.tick_ns for s in self._senders)
         if any(s.wants_soon() for s in self._senders):
             return self._sleep_until(earliest)
         return self._sleep_until(max(min(soonest, now + IDLE_NS), earliest))
@@ -83,12 +83,11 @@ class Producing:
         in_flight = 0
         for sender in self._senders:
             self._notes.producer(sender.number, sender.take())
-            self._notes.errors(sender.errors, now)
-            sender.errors = {}
+            self._notes.errors(sender.take_errors(), now)
             of = sender.totals()
             for name in ("sent", "acknowledged", "rejected", "unknown", "bytes"):
                 totals[name] += getattr(of, name)
-            totals["buffer_full"] += sender.buffer_full
+            totals["buffer_full"] += sender.state.buffer_full
             in_flight += of.in_flight
         totals["ticks"] = self._ticks
         levels = {"behind": sum(s.behind(now) for s in self._senders), "in_flight": in_flight}

@@ -24,7 +24,29 @@ BEHIND_MOST = 1 << 22  # due times kept while the client does not take them
 # Closed loop: how often the client is asked, as a share of the time a message takes, and the limits of that.
 CLOSED_TICKS_PER_LATENCY = 64
 CLOSED_TICK_LEAST_NS, CLOSED_TICK_MOST_NS = 20_000, 1_000_000
+NO_WORD = "no word within the send timeout"
+EXPIRE_EVERY_NS = 100_000_000
 GRACE_NS = 200_000_000  # after the end of the measure phase, for what was due just before it
+
+
+class SenderState:
+    """Where a sender stands. `sender_native` keeps the same fields in C memory."""
+
+    __slots__ = (
+        "at",  # position in the due times of the next message to send
+        "buffer_full",
+        "in_flight",
+        "index",  # number of the next message
+        "last_expiry_ns",
+        "noted",  # position in the due times up to which `due` is counted
+        "settled_since",
+        "tick_ns",  # how long to wait before the client is asked again
+    )
+
+    def __init__(self, tick_ns: int) -> None:
+        self.at = self.buffer_full = self.in_flight = self.index = 0
+        self.last_expiry_ns = self.noted = self.settled_since = 0
+        self.tick_ns = tick_ns
 
 
 class Sender:
@@ -61,16 +83,12 @@ class Sender:
             )
         )
         self._due: Int64s = np.empty(0, np.int64)
-        self._at = 0  # position in _due of the next message to send
-        self._noted = 0  # position in _due up to which `due` is counted
-        self._index = 0  # number of the next message
-        self._in_flight = 0
         self._schedule: Schedule | None = None
-        self._last_expiry_ns = 0
-        self._settled_since = 0
-        self.tick_ns = plan.tick_ns  # how long to wait before the client is asked again
-        self.buffer_full = 0
-        self.errors: dict[str, int] = {}
+        self.state = self._new_state(plan.tick_ns)
+        self._errors: dict[str, int] = {}
+
+    def _new_state(self, tick_ns: int) -> SenderState:
+        return SenderState(tick_ns)
 
     def begin(self, start_ns: int, unix_minus_mono_ns: int) -> None:
         """The agreed start is known: the schedule becomes times."""
@@ -91,71 +109,76 @@ class Sender:
         """Append due times; those already sent are dropped. As many as wait, when more than a chunk do: copying them
         for every chunk would cost a sender that is behind more than sending."""
         assert self._schedule is not None
-        fresh = self._schedule.due_offsets_ns(max(CHUNK, len(self._due) - self._at)) + self._start_ns
-        self._due = np.concatenate([self._due[self._at :], fresh])
-        self._noted -= self._at
-        self._at = 0
+        fresh = self._schedule.due_offsets_ns(max(CHUNK, len(self._due) - self.state.at)) + self._start_ns
+        state = self.state
+        due, noted = np.concatenate([self._due[state.at :], fresh]), state.noted - state.at
+        self._use_due(due, noted, is_all=len(fresh) == 0)
+
+    def _use_due(self, due: Int64s, noted: int, *, is_all: bool) -> None:  # noqa: ARG002 - for sender_native
+        """The due times from here on, of which the first `noted` are counted; `is_all`: the schedule has no more."""
+        self._due = due
+        self.state.at, self.state.noted = 0, noted
 
     def next_due_ns(self) -> int:
         """When the next message is due; NEVER_NS when none is left."""
-        if self._at == len(self._due):
+        if self.state.at == len(self._due):
             return NEVER_NS
-        return int(self._due[self._at])
+        return int(self._due[self.state.at])
 
     def wants_soon(self) -> bool:
         """Whether the client should be asked again within a tick: something is in flight or waits to be sent."""
-        return self._in_flight > 0
+        return self.state.in_flight > 0
 
     def step(self, now_ns: int) -> None:
         """Settle what the client learnt, give up what is too old, send what is due."""
         self._settle(now_ns)
         if self._window is not None:
             self._step_closed(now_ns)
-        elif self._at == len(self._due) or self._due[self._at] <= now_ns:
+        elif self.state.at == len(self._due) or self._due[self.state.at] <= now_ns:
             self._step_open(now_ns)
 
     def _settle(self, now_ns: int) -> None:
         settlements = self.client.settled()
         if len(settlements):
             settled = self.ledger.settled(settlements)
-            self._in_flight -= settled
-            self._settled_since += settled
+            self.state.in_flight -= settled
+            self.state.settled_since += settled
         for kind, n in settlements.errors.items():
-            self.errors[kind] = self.errors.get(kind, 0) + n
-        if now_ns - self._last_expiry_ns > 100_000_000:
+            self._errors[kind] = self._errors.get(kind, 0) + n
+        if now_ns - self.state.last_expiry_ns > EXPIRE_EVERY_NS:
             if self._window is not None:
-                self._choose_tick(now_ns - self._last_expiry_ns)
-            self._last_expiry_ns = now_ns
-            self._give_up(now_ns - self._timeout_ns, now_ns, "no word within the send timeout")
+                self._choose_tick(now_ns - self.state.last_expiry_ns)
+            self.state.last_expiry_ns = now_ns
+            self._give_up(now_ns - self._timeout_ns, now_ns, NO_WORD)
 
     def _choose_tick(self, elapsed_ns: int) -> None:
         """A full window takes window / rate to settle; asking 64 times in that time is exact to 2 % and costs little."""
         assert self._window is not None
-        settled, self._settled_since = self._settled_since, 0
+        settled, self.state.settled_since = self.state.settled_since, 0
         latency_ns = self._window * elapsed_ns // max(settled, 1)
         wanted_ns = latency_ns // CLOSED_TICKS_PER_LATENCY
-        self.tick_ns = min(max(wanted_ns, CLOSED_TICK_LEAST_NS), CLOSED_TICK_MOST_NS)
+        self.state.tick_ns = min(max(wanted_ns, CLOSED_TICK_LEAST_NS), CLOSED_TICK_MOST_NS)
 
     def _give_up(self, sent_before_ns: int, now_ns: int, kind: str) -> None:
         expired = self.ledger.expire(sent_before_ns, now_ns)
         if expired:
-            self._in_flight -= expired
-            self.errors[kind] = self.errors.get(kind, 0) + expired
+            self.state.in_flight -= expired
+            self._errors[kind] = self._errors.get(kind, 0) + expired
 
     def _note_due(self, now_ns: int) -> int:
         """Count what has become due; returns how many messages wait."""
         until = int(self._due.searchsorted(now_ns, "right"))
-        while until == len(self._due) and len(self._due) - self._at < BEHIND_MOST:
-            before = len(self._due) - self._at
+        while until == len(self._due) and len(self._due) - self.state.at < BEHIND_MOST:
+            before = len(self._due) - self.state.at
             self._refill()
             until = int(self._due.searchsorted(now_ns, "right"))
             if len(self._due) == before:
                 break
-        if until > self._noted:
-            first = self._index + self._noted - self._at
-            self.ledger.due(first, self._due[self._noted : until], self._pool.partition_pattern)
-            self._noted = until
-        return until - self._at
+        if until > self.state.noted:
+            first = self.state.index + self.state.noted - self.state.at
+            self.ledger.due(first, self._due[self.state.noted : until], self._pool.partition_pattern)
+            self.state.noted = until
+        return until - self.state.at
 
     def _step_open(self, now_ns: int) -> None:
         waiting = self._note_due(now_ns)
@@ -163,17 +186,17 @@ class Sender:
             taken, asked = self._send(waiting, None)
             waiting -= taken
             if taken < asked or asked == 0:
-                self.buffer_full += 1
+                self.state.buffer_full += 1
                 return
 
     def _step_closed(self, now_ns: int) -> None:
         assert self._window is not None
         if now_ns >= self.end_ns:
             return
-        while (free := self._window - self._in_flight) >= max(1, self._window // 8):
+        while (free := self._window - self.state.in_flight) >= max(1, self._window // 8):
             taken, asked = self._send(free, now_ns)
             if taken < asked or asked == 0:
-                self.buffer_full += 1
+                self.state.buffer_full += 1
                 return
             if asked == BLOCK_MOST:
                 self._settle(now_ns)
@@ -181,19 +204,19 @@ class Sender:
 
     def _send(self, wanted: int, scheduled_ns: int | None) -> tuple[int, int]:
         """Offer up to `wanted` messages as one block: (taken, asked)."""
-        most = min(wanted, BLOCK_MOST, self._limit - self._in_flight, self.ledger.room())
+        most = min(wanted, BLOCK_MOST, self._limit - self.state.in_flight, self.ledger.room())
         if most <= 0:
             return 0, 0
         slot, n = self._pool.take(most)
-        due = self._due[self._at : self._at + n]
+        due = self._due[self.state.at : self.state.at + n]
         scheduled = due if scheduled_ns is None else np.full(n, scheduled_ns, np.int64)
-        partitions, sequences = self._stamper.stamp(slot, self._index, scheduled)
+        partitions, sequences = self._stamper.stamp(slot, self.state.index, scheduled)
         pool = self._pool
         lengths = pool.lengths[slot : slot + n]
         keys = pool.key_pattern
         if keys is not None:
-            keys = keys[(self._index + np.arange(n)) % len(keys)]
-        block = Block(pool.buffer, pool.offsets[slot : slot + n], lengths, partitions, self._index, keys)
+            keys = keys[(self.state.index + np.arange(n)) % len(keys)]
+        block = Block(pool.buffer, pool.offsets[slot : slot + n], lengths, partitions, self.state.index, keys)
         taken = self.client.send(block)
         if taken < n:
             self._stamper.take_back(taken)
@@ -202,36 +225,36 @@ class Sender:
             partitions, lengths = partitions[:taken], lengths[:taken]
         if taken:
             if self._window is not None:
-                self.ledger.due(self._index, scheduled, pool.partition_pattern)
-            self.ledger.sent(self._index, scheduled, partitions, sequences, lengths, time.monotonic_ns())
-            self._index += taken
-            self._in_flight += taken
+                self.ledger.due(self.state.index, scheduled, pool.partition_pattern)
+            self.ledger.sent(self.state.index, scheduled, partitions, sequences, lengths, time.monotonic_ns())
+            self.state.index += taken
+            self.state.in_flight += taken
             if scheduled_ns is None:
-                self._at += taken
+                self.state.at += taken
         return taken, n
 
     def behind(self, now_ns: int) -> int:
         """Messages due but not sent (a lower bound beyond some millions)."""
-        return int(self._due.searchsorted(now_ns, "right")) - self._at if self._window is None else 0
+        return int(self._due.searchsorted(now_ns, "right")) - self.state.at if self._window is None else 0
 
     def has_sent_all(self, now_ns: int) -> bool:
         """The measure phase is over and so is what was due in it, or the grace time for that."""
         if now_ns < self.end_ns:
             return False
-        return self._at == len(self._due) or now_ns >= self.end_ns + GRACE_NS
+        return self.state.at == len(self._due) or now_ns >= self.end_ns + GRACE_NS
 
     def note_the_unsent(self) -> None:
         """Count what the schedule still held when sending ended: due, never sent."""
         if self._schedule is None:
             return
-        index = self._index + self._noted - self._at
-        rest = self._due[self._noted :]  # may be empty although the schedule is not: see BEHIND_MOST
+        index = self.state.index + self.state.noted - self.state.at
+        rest = self._due[self.state.noted :]  # may be empty although the schedule is not: see BEHIND_MOST
         fresh = self._schedule.due_offsets_ns(CHUNK) + self._start_ns
         while len(rest) or len(fresh):
             self.ledger.due(index, rest, self._pool.partition_pattern)
             index += len(rest)
             rest, fresh = fresh, self._schedule.due_offsets_ns(CHUNK) + self._start_ns
-        self._due, self._at, self._noted = np.empty(0, np.int64), 0, 0
+        self._use_due(np.empty(0, np.int64), 0, is_all=True)
 
     def finish(self, now_ns: int) -> None:
         """Whatever has not settled by now is unknown."""
@@ -239,7 +262,12 @@ class Sender:
         self._give_up(NEVER_NS, now_ns, "not settled when the producer ended")
 
     def is_settled(self) -> bool:
-        return self._in_flight == 0
+        return self.state.in_flight == 0
+
+    def take_errors(self) -> dict[str, int]:
+        """Kinds of errors and how often since the last call."""
+        errors, self._errors = self._errors, {}
+        return errors
 
     def totals(self) -> ProducerTotals:
         return self.ledger.totals()

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from brokerlab.brokers.contract import NativeCalls
 from brokerlab.brokers.kafka.backlog import Backlog, assigned_partitions
 from brokerlab.brokers.kafka.client import consumer_properties, producer_properties
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
@@ -29,6 +30,7 @@ REPORTS_MOST = 16384
 RECEIVE_MOST = 8192
 COMMIT_EVERY_NS = 100_000_000  # acknowledging in batches: a commit is a request to the broker
 WHY_BYTES = 512
+CODES = range(-200, 300)  # librdkafka's own are negative, those of the protocol positive
 
 
 @cache
@@ -113,6 +115,19 @@ class NativeProducer:
         if not errors.any():
             return Settlements(self._indices[:n], self._acknowledged[:n], self._at_ns[:n])
         return Settlements(self._indices[:n], *self._judged(errors))
+
+    def native_calls(self) -> NativeCalls:
+        def pointer(function: Any) -> int:
+            return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+        return NativeCalls(
+            client=self._handle,
+            send=pointer(self._lib.bl_kafka_send),
+            settled=pointer(self._lib.bl_kafka_settled),
+            least_code=CODES.start,
+            outcomes=tuple(outcome_of(code) for code in CODES),
+            error_name=lambda code: str(self._lib.bl_kafka_error_name(code).decode()),
+        )
 
     def _judged(
         self, errors: npt.NDArray[np.int32]

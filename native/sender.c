@@ -1,0 +1,167 @@
+/* One producer's tick without Python: settle what the client learnt, give up what is too old, send what is due.
+ *
+ * The same steps as agent/sender.py takes with any driver, for drivers whose `send` and `settled` are C functions. All
+ * state is in one struct that Python reads and writes between ticks; when due times or payload slots run out the tick
+ * ends early and says what it needs.
+ */
+#include "brokerlab.h"
+
+enum { NEEDS_DUE = 1, NEEDS_SLOTS = 2 };
+enum { REPORTS_MOST = 16384 };
+
+typedef int64_t send_function(void *client, uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
+                              const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n,
+                              int32_t *refused);
+typedef int64_t settled_function(void *client, int64_t *indices, int32_t *codes, int64_t *at_ns, int64_t most);
+
+/* Mirrored field by field in agent/sender_native.py. */
+typedef struct {
+    bl_producer_ledger *ledger;
+    void *client;
+    send_function *send;
+    settled_function *settled;
+    /* the payload pool; may_wrap is 0 when a chunk of a file must be replaced after its last slot */
+    uint8_t *buffer;
+    int64_t *offsets;
+    int32_t *lengths;
+    uint64_t *body_sums;
+    int64_t slots, position, may_wrap;
+    int32_t *pattern; /* partition of message i: pattern[i % pattern_length]; keys, if any, alike, 4 bytes each */
+    uint8_t *keys;
+    int64_t pattern_length;
+    /* room for one block */
+    int64_t block_most;
+    int64_t *next_sequence;
+    int32_t *partitions;
+    int64_t *sequences;
+    int64_t *scheduled_now; /* closed loop: scheduled times of a block */
+    /* the schedule: due times made ahead; `noted` of them are counted as due, `at` are sent */
+    int64_t *due;
+    int64_t due_count, at, noted, no_more_due;
+    int64_t index, in_flight, limit, window; /* window 0: open loop */
+    int64_t end_ns, timeout_ns, last_expiry_ns, settled_since;
+    int64_t tick_ns, tick_least_ns, tick_most_ns, ticks_per_latency, expire_every_ns;
+    int64_t buffer_full, expired;
+    /* settlements: room for them, and what a client's code means: outcome[code - least_code] */
+    int64_t *indices;
+    int32_t *codes;
+    uint8_t *outcomes;
+    int64_t *at_ns;
+    uint8_t *outcome_of_code;
+    int64_t *count_of_code;
+    int64_t least_code, codes_known;
+} sender;
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* A code outside the table is one nobody mapped: unknown, counted in the table's last place. */
+static int64_t code_place(const sender *s, int32_t code) {
+    int64_t place = code - s->least_code;
+    return place >= 0 && place < s->codes_known ? place : s->codes_known;
+}
+
+static void take_settlements(sender *s) {
+    int64_t n = s->settled(s->client, s->indices, s->codes, s->at_ns, REPORTS_MOST);
+    if (!n) return;
+    for (int64_t i = 0; i < n; i++) {
+        s->outcomes[i] = BL_ACKNOWLEDGED;
+        if (!s->codes[i]) continue;
+        int64_t place = code_place(s, s->codes[i]);
+        s->outcomes[i] = s->outcome_of_code[place];
+        s->count_of_code[place]++;
+    }
+    int64_t settled = bl_settled(s->ledger, s->indices, s->outcomes, s->at_ns, n);
+    s->in_flight -= settled;
+    s->settled_since += settled;
+}
+
+/* A full window takes window / rate to settle; asking so many times in that time is exact enough and costs little. */
+static void choose_tick(sender *s, int64_t elapsed_ns) {
+    int64_t settled = s->settled_since ? s->settled_since : 1;
+    int64_t wanted = s->window * elapsed_ns / settled / s->ticks_per_latency;
+    s->tick_ns = wanted < s->tick_least_ns ? s->tick_least_ns : min64(wanted, s->tick_most_ns);
+    s->settled_since = 0;
+}
+
+static void expire(sender *s, int64_t now_ns) {
+    if (now_ns - s->last_expiry_ns <= s->expire_every_ns) return;
+    if (s->window) choose_tick(s, now_ns - s->last_expiry_ns);
+    s->last_expiry_ns = now_ns;
+    int64_t expired = bl_expire(s->ledger, now_ns - s->timeout_ns, now_ns);
+    s->in_flight -= expired;
+    s->expired += expired;
+}
+
+/* Offer up to `wanted` messages as one block. Returns how many were taken, -1 when the client or the window is full or
+ * slots are needed; a block that was taken in part counts as full at the next call. */
+static int64_t offer(sender *s, int64_t wanted, int64_t now_ns) {
+    int64_t n = min64(min64(wanted, s->block_most), min64(s->limit - s->in_flight, bl_room(s->ledger)));
+    int64_t in_pattern = s->index % s->pattern_length;
+    if (s->keys) n = min64(n, s->pattern_length - in_pattern);
+    if (n <= 0) return -1;
+    if (s->position == s->slots) s->position = 0;
+    int64_t slot = s->position;
+    n = min64(n, s->slots - slot);
+    int64_t *scheduled = s->due + s->at;
+    if (s->window) {
+        scheduled = s->scheduled_now;
+        for (int64_t i = 0; i < n; i++) scheduled[i] = now_ns;
+    }
+    bl_stamp(s->buffer, s->offsets, s->body_sums, slot, n, s->pattern, s->pattern_length, s->index, scheduled,
+             s->next_sequence, s->partitions, s->sequences);
+    int32_t refused;
+    int64_t taken = s->send(s->client, s->buffer, s->offsets + slot, s->lengths + slot, s->partitions,
+                            s->keys ? s->keys + 4 * in_pattern : 0, s->index, n, &refused);
+    if (taken < n) bl_unstamp(s->partitions, taken, n, s->next_sequence);
+    if (taken) {
+        if (s->window) bl_due(s->ledger, scheduled, s->pattern, s->pattern_length, s->index, taken);
+        bl_sent(s->ledger, s->index, scheduled, s->partitions, s->sequences, s->lengths + slot, bl_now_ns(), taken);
+        s->position += taken;
+        s->index += taken;
+        s->in_flight += taken;
+        if (!s->window) s->at += taken;
+    }
+    return taken < n ? -1 : taken;
+}
+
+static int must_wait_for_slots(const sender *s) { return s->position == s->slots && !s->may_wrap; }
+
+static int send_due(sender *s, int64_t now_ns) {
+    int64_t before = s->noted;
+    while (s->noted < s->due_count && s->due[s->noted] <= now_ns) s->noted++;
+    if (s->noted > before)
+        bl_due(s->ledger, s->due + before, s->pattern, s->pattern_length, s->index + before - s->at, s->noted - before);
+    while (s->noted > s->at) {
+        if (must_wait_for_slots(s)) return NEEDS_SLOTS;
+        if (offer(s, s->noted - s->at, now_ns) < 0) {
+            s->buffer_full++;
+            break;
+        }
+    }
+    return s->noted == s->due_count && !s->no_more_due ? NEEDS_DUE : 0;
+}
+
+static int fill_window(sender *s, int64_t now_ns) {
+    if (now_ns >= s->end_ns) return 0;
+    int64_t least = s->window / 8 > 1 ? s->window / 8 : 1;
+    while (s->window - s->in_flight >= least) {
+        if (must_wait_for_slots(s)) return NEEDS_SLOTS;
+        int64_t taken = offer(s, s->window - s->in_flight, now_ns);
+        if (taken < 0) {
+            s->buffer_full++;
+            return 0;
+        }
+        if (taken == s->block_most) take_settlements(s);
+        now_ns = bl_now_ns();
+    }
+    return 0;
+}
+
+/* One tick. Returns 0, or what must be given before the next tick can go on. */
+int bl_sender_step(sender *s, int64_t now_ns) {
+    take_settlements(s);
+    expire(s, now_ns);
+    if (s->window) return fill_window(s, now_ns);
+    if (s->at < s->due_count && s->due[s->at] > now_ns && s->noted == s->at) return 0;
+    return send_due(s, now_ns);
+}

@@ -1,0 +1,148 @@
+"""A sender whose tick is one call into C (native/sender.c), for drivers that act in C.
+
+The same schedule, payloads, ledger and evidence as `sender.Sender`; what is gone is the Python of every tick, thirty
+microseconds five thousand times a second, and with it most of our own lateness.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_int64, c_void_p
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from brokerlab.agent.ledger_native import NativeProducerLedger
+from brokerlab.agent.sender import (
+    BEHIND_MOST,
+    CLOSED_TICK_LEAST_NS,
+    CLOSED_TICK_MOST_NS,
+    CLOSED_TICKS_PER_LATENCY,
+    EXPIRE_EVERY_NS,
+    NO_WORD,
+    Sender,
+)
+from brokerlab.agent.stamp import BLOCK_MOST
+from brokerlab.brokers.contract import ActsInC, Producer
+from brokerlab.model.blocks import UNKNOWN, Int64s
+from brokerlab.model.plan import AgentPlan
+from brokerlab.native import library
+from brokerlab.native.loader import address
+
+REPORTS_MOST = 16384
+NEEDS_DUE, NEEDS_SLOTS = 1, 2
+
+_POINTER, _NUMBER = c_void_p, c_int64
+
+
+class _State(ctypes.Structure):
+    """struct sender of native/sender.c, field by field."""
+
+    _fields_ = (
+        ("ledger", _POINTER), ("client", _POINTER), ("send", _POINTER), ("settled", _POINTER),
+        ("buffer", _POINTER), ("offsets", _POINTER), ("lengths", _POINTER), ("body_sums", _POINTER),
+        ("slots", _NUMBER), ("position", _NUMBER), ("may_wrap", _NUMBER),
+        ("pattern", _POINTER), ("keys", _POINTER), ("pattern_length", _NUMBER),
+        ("block_most", _NUMBER), ("next_sequence", _POINTER), ("partitions", _POINTER), ("sequences", _POINTER),
+        ("scheduled_now", _POINTER),
+        ("due", _POINTER), ("due_count", _NUMBER), ("at", _NUMBER), ("noted", _NUMBER), ("no_more_due", _NUMBER),
+        ("index", _NUMBER), ("in_flight", _NUMBER), ("limit", _NUMBER), ("window", _NUMBER),
+        ("end_ns", _NUMBER), ("timeout_ns", _NUMBER), ("last_expiry_ns", _NUMBER), ("settled_since", _NUMBER),
+        ("tick_ns", _NUMBER), ("tick_least_ns", _NUMBER), ("tick_most_ns", _NUMBER), ("ticks_per_latency", _NUMBER),
+        ("expire_every_ns", _NUMBER), ("buffer_full", _NUMBER), ("expired", _NUMBER),
+        ("indices", _POINTER), ("codes", _POINTER), ("outcomes", _POINTER), ("at_ns", _POINTER),
+        ("outcome_of_code", _POINTER), ("count_of_code", _POINTER), ("least_code", _NUMBER), ("codes_known", _NUMBER),
+    )  # fmt: skip
+
+
+class NativeSender(Sender):
+    """`client` acts in C and the ledger is the C one: see `sender`."""
+
+    state: _State  # type: ignore[assignment]
+
+    def __init__(self, plan: AgentPlan, number: int, client: Producer) -> None:
+        super().__init__(plan, number, client)
+        lib = library()
+        assert lib is not None
+        assert isinstance(client, ActsInC)
+        assert isinstance(self.ledger, NativeProducerLedger)
+        self._lib = lib
+        self._calls = calls = client.native_calls()
+        state, pool = self.state, self._pool
+        self._at = ctypes.addressof(state)
+        partitions = len(plan.destinations) * plan.partitions
+        outcomes = np.array([*calls.outcomes, UNKNOWN], np.uint8)
+        self._count_of_code = np.zeros(len(outcomes), np.int64)
+        self._keys = None if pool.key_pattern is None else pool.key_pattern.astype(">i4")
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "pattern": pool.partition_pattern,
+            "next_sequence": np.zeros(partitions, np.int64),
+            "partitions": np.zeros(BLOCK_MOST, np.int32),
+            "sequences": np.zeros(BLOCK_MOST, np.int64),
+            "scheduled_now": np.zeros(BLOCK_MOST, np.int64),
+            "indices": np.zeros(REPORTS_MOST, np.int64),
+            "codes": np.zeros(REPORTS_MOST, np.int32),
+            "outcomes": np.zeros(REPORTS_MOST, np.uint8),
+            "at_ns": np.zeros(REPORTS_MOST, np.int64),
+            "outcome_of_code": outcomes,
+            "count_of_code": self._count_of_code,
+        }
+        self._keep_alive = arrays
+        for name, array in arrays.items():
+            setattr(state, name, address(array))
+        state.keys = None if self._keys is None else address(self._keys)
+        state.pattern_length = len(pool.partition_pattern)
+        state.ledger, state.client = self.ledger.handle, calls.client
+        state.send, state.settled = calls.send, calls.settled
+        state.least_code, state.codes_known = calls.least_code, len(calls.outcomes)
+        state.block_most, state.limit, state.window = BLOCK_MOST, self._limit, self._window or 0
+        state.timeout_ns, state.expire_every_ns = self._timeout_ns, EXPIRE_EVERY_NS
+        state.tick_least_ns, state.tick_most_ns = CLOSED_TICK_LEAST_NS, CLOSED_TICK_MOST_NS
+        state.ticks_per_latency = CLOSED_TICKS_PER_LATENCY
+        self._use_slots()
+
+    def _new_state(self, tick_ns: int) -> _State:  # type: ignore[override]
+        return _State(tick_ns=tick_ns)
+
+    def _use_slots(self) -> None:
+        state, pool = self.state, self._pool
+        state.buffer, state.offsets = address(pool.buffer), address(pool.offsets)
+        state.lengths, state.body_sums = address(pool.lengths), address(pool.body_sums)
+        state.slots, state.position, state.may_wrap = pool.slots, 0, pool.in_memory
+
+    def _use_due(self, due: Int64s, noted: int, *, is_all: bool) -> None:
+        super()._use_due(due, noted, is_all=is_all)
+        self.state.due, self.state.due_count, self.state.no_more_due = address(due), len(due), is_all
+
+    def begin(self, start_ns: int, unix_minus_mono_ns: int) -> None:
+        super().begin(start_ns, unix_minus_mono_ns)
+        self.state.end_ns = self.end_ns
+
+    def step(self, now_ns: int) -> None:
+        while needed := self._lib.bl_sender_step(self._at, now_ns):
+            if needed == NEEDS_SLOTS:
+                self._pool.refill()
+                self._use_slots()
+            elif len(self._due) - self.state.at < BEHIND_MOST:
+                self._refill()
+            else:
+                return
+
+    def take_errors(self) -> dict[str, int]:
+        errors = super().take_errors()
+        if self.state.expired:
+            errors[NO_WORD] = errors.get(NO_WORD, 0) + self.state.expired
+            self.state.expired = 0
+        for place in np.flatnonzero(self._count_of_code).tolist():
+            name = self._calls.error_name(self._calls.least_code + place)
+            errors[name] = errors.get(name, 0) + int(self._count_of_code[place])
+        self._count_of_code[:] = 0
+        return errors
+
+
+def sender(plan: AgentPlan, number: int, client: Producer) -> Sender:
+    """The sender for this client: in C where both the client and our library are."""
+    if library() is not None and isinstance(client, ActsInC):
+        return NativeSender(plan, number, client)
+    return Sender(plan, number, client)
