@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ class Journal:
 
     def __init__(self, directory: Path, run: str, cell: str, repeat: int) -> None:
         self._writer = SegmentWriter(directory, "runner", EVENT)
+        self._one_at_a_time = threading.Lock()  # faults are journalled from a thread of their own
         self._where: dict[str, list[Any]] = {"run": [run], "cell": [cell], "repeat": [repeat]}
 
     def add(self, kind: str, source: str = "runner", **detail: Any) -> None:
@@ -25,5 +27,6 @@ class Journal:
             "at_mono_ns": [time.monotonic_ns()],
             "detail": [json.dumps(detail)],
         }
-        self._writer.add({**self._where, **row})
-        self._writer.flush()
+        with self._one_at_a_time:
+            self._writer.add({**self._where, **row})
+            self._writer.flush()

@@ -16,6 +16,7 @@ from brokerlab.brokers.registry import broker_named
 from brokerlab.environment import clock_pair
 from brokerlab.errors import AgentError, BrokerDiedError, BrokerError, DiskFullError, UserError
 from brokerlab.events import Journal
+from brokerlab.faults.injection import Injection, raise_failure
 from brokerlab.load.crew import Crew
 from brokerlab.load.plans import agent_plans, destination_names, group_names
 from brokerlab.load.process import Event, TalkingProcess
@@ -60,6 +61,7 @@ class Execution:
         self._cluster: Cluster | None = None
         self._crew = Crew(self._logs, self._watch, self._live)
         self._probe: TalkingProcess | None = None
+        self._faults: Injection | None = None
         self._lines: dict[str, dict[str, Any]] = {}
         self._facts: dict[str, Any] = {"broker": cell.broker, "version": self._broker.version, "nodes": cell.nodes}
         self.progress: Callable[[str], None] = lambda _text: None
@@ -76,6 +78,7 @@ class Execution:
             self._delete_leftovers(admin)
             admin.create(destinations, self._cell.partitions, groups)
             self._check_durability(admin, destinations)
+            self._plan_faults(destinations)
             return self._load(endpoint)
         except BaseException as e:
             with contextlib.suppress(DiskFullError):  # what went wrong first is what people must hear of
@@ -98,7 +101,7 @@ class Execution:
     def _bring_up(self) -> Endpoint:
         cell = self._cell
         if cell.endpoint:
-            return Endpoint(addresses=cell.endpoint)
+            return Endpoint(addresses=cell.endpoint, security=cell.security)
         self._say.stage(f"starting {cell.broker} ({cell.nodes} node{'s' if cell.nodes > 1 else ''})")
         self._cluster = self._broker.cluster(cell, self._data(), self._logs)
         self._cluster.start()
@@ -124,6 +127,11 @@ class Execution:
                 hint="change `durability`, or the broker_settings and client_settings that contradict it",
             )
 
+    def _plan_faults(self, destinations: tuple[str, ...]) -> None:
+        if self._cell.faults and self._cluster is not None:
+            self._faults = Injection(self._cell, self._cluster, destinations[0], self._journal.add)
+            self._faults.check()
+
     def _load(self, endpoint: Endpoint) -> Facts:
         cell = self._cell
         evidence = self._directory.evidence(cell.cell, self._repeat)
@@ -143,6 +151,8 @@ class Execution:
             self._journal.add("phase", phase="warm_up", start_mono_ns=start_ns[0])
             self.note(self._facts)  # only now: a slow disk must not make the agents late
             phases = cell.phases
+            if self._faults is not None:
+                self._faults.start(start_ns[0] + round(phases.warm_up_s * SECOND_NS))
             patience_s = phases.warm_up_s + phases.measure_s + cell.producers.send_timeout_s + 60
             self._crew.wait_done([p.agent for p in producers], patience_s)
             if not tailing:
@@ -153,6 +163,8 @@ class Execution:
             self._crew.wait_done([c.agent for c in consumers], 60)
         except (BrokerError, AgentError) as e:
             failure = self._died(e)
+        if self._faults is not None:
+            self._faults.finish()
         self._journal.add("end", failure=failure)
         return Facts(self._facts, drain_complete, failure)
 
@@ -225,7 +237,9 @@ class Execution:
         return failure
 
     def _dead_nodes(self) -> tuple[str, ...]:
-        return () if self._cluster is None else self._cluster.dead_nodes()
+        """Nodes that have ended by accident: those killed by plan are none."""
+        dead = () if self._cluster is None else self._cluster.dead_nodes()
+        return dead if self._faults is None else tuple(name for name in dead if name not in self._faults.dead)
 
     def _log_tail(self) -> str:
         return "" if self._cluster is None else self._cluster.log_tail()
@@ -234,6 +248,7 @@ class Execution:
         dead = self._dead_nodes()
         if dead:
             raise BrokerDiedError(f"{', '.join(dead)} died under load")
+        raise_failure(self._faults)
 
     def _live(self, agent: str, line: dict[str, Any]) -> None:
         self._lines[agent] = line
@@ -245,6 +260,8 @@ class Execution:
     def _take_down(self, admin: Admin | None, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:
         """Everything we started ends, whatever happened; data of our own clusters is deleted, logs stay."""
         try:
+            if self._faults is not None:
+                self._faults.finish()
             self._crew.stop()
             if self._probe is not None:
                 self._probe.stop(5.0)

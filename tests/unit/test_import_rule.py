@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "cluster": {"cluster", "brokers.contract"},
     "workload": {"workload", "brokers.contract"},
     "agent": {"agent", "evidence", "brokers.contract", "brokers.registry"},
+    "faults": {"faults", "brokers.contract"},
     "load": {"load", "evidence"},
     "probes": {"probes", "evidence", "brokers.contract", "brokers.registry"},
     "evidence": {"evidence"},

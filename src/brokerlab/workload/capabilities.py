@@ -21,6 +21,7 @@ def capability_problems(cell: CellPlan, broker: Broker) -> Found:
     can, name = broker.capabilities, broker.name
     if cell.partitions > 1 and not can.partitions:
         yield ("destinations", "partitions"), f"{name} has no partitions: only 1 is possible"
+    yield from _of_faults(cell, broker)
     consumers = cell.consumers
     if consumers.groups > 1 and not can.groups:
         yield ("consumers", "groups"), f"{name} delivers a message to one group only"
@@ -51,6 +52,22 @@ def _of_cluster(cell: CellPlan, broker: Broker) -> Found:
     if cell.durability not in here:
         nodes = "1 node" if cell.nodes == 1 else f"{cell.nodes} nodes"
         yield ("durability",), f"{broker.name} with {nodes} cannot give {cell.durability}: it has {', '.join(here)}"
+
+
+def _of_faults(cell: CellPlan, broker: Broker) -> Found:
+    can = broker.capabilities.can_lose_a_node
+    if not cell.faults:
+        return
+    if cell.endpoint:
+        yield ("faults",), f"{broker.name} is given with --endpoint: only nodes of a cluster started here are killed"
+    elif not can:
+        yield ("faults",), f"{broker.name} has no cluster here that can lose a node: leave faults out"
+    elif cell.nodes not in can:
+        nodes = "1 node" if cell.nodes == 1 else f"{cell.nodes} nodes"
+        known = " or ".join(map(str, can))
+        yield ("faults",), f"{broker.name} with {nodes} cannot lose one: set cluster.nodes to {known}"
+    elif len(cell.faults) >= cell.nodes:
+        yield ("faults",), f"{len(cell.faults)} kills leave none of {cell.nodes} nodes"
 
 
 def own_problems(cell: CellPlan, broker: Broker) -> Found:

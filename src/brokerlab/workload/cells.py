@@ -11,6 +11,7 @@ from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
     Execution,
+    FaultPlan,
     KeysPlan,
     PayloadPlan,
     PhasesPlan,
@@ -125,7 +126,11 @@ def cell_plan(
         broker_settings=workload.broker_settings.get(broker, {}),
         client_settings=workload.client_settings.get(broker, {}),
         driver=workload.driver,
-        keep_messages=workload.keep_messages,
+        keep_messages=workload.keep_messages or bool(workload.faults),  # outages are read from single messages
+        faults=tuple(
+            FaultPlan(kind="kill", target=fault.kill, at_s=fault.at)
+            for fault in sorted(workload.faults, key=lambda fault: fault.at)
+        ),
         endpoint=endpoint,
     )
 

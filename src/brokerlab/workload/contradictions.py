@@ -12,6 +12,7 @@ from brokerlab.workload.tree import Path
 
 LANES_MOST = 65_535  # a header holds partitions in 16 bits
 RATE_LEAST_PER_S = 0.001
+ROLES = ("leader", "follower")  # what a fault may aim at besides a node's name
 
 Found = Iterator[tuple[Path, str]]
 
@@ -30,6 +31,7 @@ def contradictions(workload: Workload, folder: FilePath) -> Found:
     yield from _of_sizes(workload.producers)
     yield from _of_payload(workload.producers.payload, workload.producers.message is not None, folder)
     yield from _of_consumers(workload.consumers)
+    yield from _of_faults(workload)
     nobody_receives = workload.consumers is None or workload.consumers.groups == 0
     for i, text in enumerate(workload.objectives):
         measure = parse_objective(text).measure
@@ -89,6 +91,16 @@ def _of_payload(payload: Payload, has_message: bool, folder: FilePath) -> Found:
             yield (*at, "file"), f"no such file: {folder / payload.file}"
     if payload.read_in_ram is not None and payload.kind != "lines":
         yield (*at, "read_in_ram"), "is for kind lines only"
+
+
+def _of_faults(workload: Workload) -> Found:
+    targets: list[str] = []
+    for i, fault in enumerate(workload.faults):
+        if fault.at >= workload.phases.measure:
+            yield ("faults", i, "at"), f"is not within measure ({workload.phases.measure:g} s)"
+        if fault.kill in targets and fault.kill not in ROLES:
+            yield ("faults", i, "kill"), "names a node that is dead by then"
+        targets.append(fault.kill)
 
 
 def _of_consumers(consumers: Consumers | None) -> Found:

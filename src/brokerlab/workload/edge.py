@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from brokerlab.model.plan import Durability, Frozen
+from brokerlab.model.plan import Frozen
 from brokerlab.model.quantities import (
     BYTES_PATTERN,
     DURATION_PATTERN,
@@ -19,10 +19,12 @@ from brokerlab.model.quantities import (
     parse_duration_s,
     parse_rate_per_s,
 )
+from brokerlab.secrets import FORMS, is_reference
 from brokerlab.workload.objectives import OBJECTIVE_PATTERN, parse_objective
 
 MESSAGE_BYTES_MOST = 256 << 20
 COUNT_MOST = 10_000_000
+ALL = "all"  # every server broker that runs here and can do what the workload asks
 
 Rate = Annotated[
     float,
@@ -70,6 +72,31 @@ def _objective(value: Any) -> str:
     return value
 
 
+def _reference(value: Any) -> str:
+    if not isinstance(value, str) or not is_reference(value):
+        raise ValueError(f"wants {FORMS}")
+    return value
+
+
+def _broker_list(value: Any) -> Any:
+    return [ALL] if value == ALL else value
+
+
+Reference = Annotated[
+    str,
+    BeforeValidator(_reference),
+    WithJsonSchema(
+        {"type": "string", "pattern": r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:.*\S.*)$", "examples": ["env:BROKERLAB_PASSWORD"]}
+    ),
+]
+BrokerNames = Annotated[
+    tuple[str, ...],
+    Field(min_length=1),
+    BeforeValidator(_broker_list),
+    WithJsonSchema(
+        {"anyOf": [{"const": ALL}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
+    ),
+]
 Setting = Annotated[str, BeforeValidator(_setting), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 ObjectiveText = Annotated[
     str, BeforeValidator(_objective), WithJsonSchema({"type": "string", "pattern": OBJECTIVE_PATTERN})
@@ -176,22 +203,43 @@ class Phases(Frozen):
     drain_limit: Seconds = Field(30.0, ge=0, description="How long consumers may still receive afterwards.")
 
 
+class KillFault(Frozen):
+    kill: str = Field(
+        pattern=r"^[a-z][a-z0-9-]*$", description="Node to end with SIGKILL: leader, follower, or a node's name."
+    )
+    at: Seconds = Field(ge=0, description="When, after the beginning of measure.")
+
+
+class Security(Frozen):
+    tls: Annotated[bool, Field(strict=True)] = Field(False, description="Connections are encrypted.")
+    ca_file: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="PEM file of whom to trust, relative to the workload file; only with --endpoint."
+    )
+    user: Annotated[str, Field(min_length=1)] | None = Field(None, description="Who logs in.")
+    password: Reference | None = Field(None, description="Where the password is: env:NAME or file:PATH, never itself.")
+
+
 class Workload(Frozen):
     """A question to one or several brokers: the load, what is measured, and what counts as good."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$", description="Part of the run's name: a-z, 0-9 and -.")
     question: str = Field(min_length=1, description="What the run is to answer, in one sentence.")
     broker: str | None = Field(None, description="The broker.")
-    brokers: tuple[str, ...] | None = Field(None, min_length=1, description="Several brokers, one after the other.")
-    cluster: Cluster = Field(default=Cluster.model_validate({}), description="The servers.")
-    durability: Durability = Field(
-        Durability.L4,
-        description="What an acknowledgement promises: L1 replicated and fsynced, L2 replicated, L3 fsynced, L4 neither.",
+    brokers: BrokerNames | None = Field(
+        None, description="Several brokers, one after the other; all: every one that runs here and can do it."
     )
+    cluster: Cluster = Field(default=Cluster.model_validate({}), description="The servers.")
+    durability: Literal["L1", "L2", "L3", "L4", "strongest", "weakest"] = Field(
+        "L4",
+        description="What an acknowledgement promises: L1 replicated and fsynced, L2 replicated, L3 fsynced, L4 neither; "
+        "strongest, weakest: that each broker has with this number of nodes.",
+    )
+    security: Security | None = Field(None, description="TLS and password that servers demand and clients use.")
     destinations: Destinations = Field(default=Destinations.model_validate({}), description="Topics or queues.")
     producers: Producers = Field(description="Who sends, how much, what.")
     consumers: Consumers | None = Field(None, description="Who receives; left out: nobody.")
     phases: Phases = Field(description="How long.")
+    faults: tuple[KillFault, ...] = Field((), description="What goes wrong on purpose, and when; keeps messages.")
     sweep: dict[str, list[Any]] = Field(default={}, description="Field path to values: one cell for each combination.")
     repeats: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(1, description="Times each cell is run.")
     objectives: tuple[ObjectiveText, ...] = Field((), description="What counts as good.")

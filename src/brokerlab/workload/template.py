@@ -50,6 +50,11 @@ phases:
   measure: 20s
   drain_limit: 30s              # consumers may receive for so long after the last send
 
+# cluster: {nodes: 3} and, with it:
+# faults:                       # what goes wrong on purpose
+#   - kill: leader              # SIGKILL; or follower, or a node's name such as nats-2
+#     at: 10s                   # after the beginning of measure
+
 # sweep:                        # one cell for each combination, besides brokers
 #   producers.rate: [5_000/s, 10_000/s, 20_000/s]
 #   broker_settings.kafka.num.io.threads: [2, 8]

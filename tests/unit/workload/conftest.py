@@ -23,6 +23,7 @@ def capabilities(*, able: bool) -> Capabilities:
         redelivery=able,
         positions=able,
         acknowledgement="a promise",
+        can_lose_a_node=(3,) if able else (),
     )
 
 

@@ -223,3 +223,21 @@ def test_an_endpoint_of_a_broker_that_is_not_asked_is_a_problem(plan):
 def test_the_plan_survives_json(plan):
     run = plan(FULL)
     assert RunPlan.model_validate_json(run.model_dump_json()) == run
+
+
+def test_faults_are_planned_in_order_of_time_and_keep_messages(written, broker_named):
+    text = """
+name: f
+question: q?
+broker: able
+cluster: {nodes: 3}
+durability: L1
+producers: {rate: 10/s}
+phases: {measure: 10s}
+faults:
+  - {kill: able-2, at: 5s}
+  - {kill: leader, at: 500ms}
+"""
+    (cell,) = plan_workload(written(text), broker_named=broker_named).cells
+    assert [(f.kind, f.target, f.at_s) for f in cell.faults] == [("kill", "leader", 0.5), ("kill", "able-2", 5.0)]
+    assert cell.keep_messages

@@ -335,3 +335,44 @@ def test_too_many_combinations_are_refused(problems_of):
     values = ", ".join(f"{i}/s" for i in range(1, 40))
     text = GOOD + f"sweep:\n  producers.rate: [{values}]\n  seeds: [1]\n  producers.window: [{values}]\n"
     assert "makes 1,521 combinations; at most 500 are run" in "\n".join(map(str, problems_of(text)))
+
+
+FAULTY = """
+name: f
+question: q?
+broker: {broker}
+cluster: {{nodes: {nodes}}}
+durability: {level}
+producers: {{rate: 10/s}}
+phases: {{measure: 10s}}
+faults:
+  - {{kill: leader, at: {at}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("broker", "nodes", "level", "at", "endpoints", "said"),
+    [
+        ("plain", 1, "L4", "5s", {}, "plain has no cluster here that can lose a node"),
+        ("able", 1, "L4", "5s", {}, "able with 1 node cannot lose one: set cluster.nodes to 3"),
+        ("able", 3, "L1", "5s", {"able": ("h:1",)}, "only nodes of a cluster started here are killed"),
+        ("able", 3, "L1", "10s", {}, "faults[0].at: is not within measure (10 s)"),
+        ("able", 3, "L1", "5", {}, "faults[0].at: wants a duration"),
+        ("able", 3, "L1", "5s, kil: x", {}, "faults[0].kil: is not a field; did you mean 'kill'?"),
+    ],
+)
+def test_a_fault_that_cannot_be_made_is_refused(written, broker_named, broker, nodes, level, at, endpoints, said):
+    file = written(FAULTY.format(broker=broker, nodes=nodes, level=level, at=at))
+    with pytest.raises(WorkloadError) as caught:
+        plan_workload(file, endpoints=endpoints, broker_named=broker_named)
+    assert said in str(caught.value)
+    assert "w.yaml:" in str(caught.value)
+
+
+def test_killing_every_node_or_one_node_twice_is_refused(written, broker_named):
+    kills = "\n".join(f"  - {{kill: {name}, at: 1s}}" for name in ("able-1", "able-1", "leader"))
+    text = FAULTY.format(broker="able", nodes=3, level="L1", at="5s").partition("  - {")[0] + kills
+    with pytest.raises(WorkloadError) as caught:
+        plan_workload(written(text), broker_named=broker_named)
+    assert "names a node that is dead by then" in str(caught.value)
+    assert "3 kills leave none of 3 nodes" in str(caught.value)

@@ -1,0 +1,109 @@
+"""Faults in time: a thread waits for each instant, strikes, and then asks the broker until another node has taken over.
+
+A thread of the runner, not of an agent: nothing it does or waits for delays a message.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from brokerlab.brokers.contract import Cluster
+from brokerlab.errors import BrokerError
+from brokerlab.faults.fault import Aim, Fault
+from brokerlab.faults.kill import KillNode
+from brokerlab.model.plan import CellPlan, FaultPlan
+
+AIM_AHEAD_NS = 3_000_000_000  # asking who leads may take a second; the fault itself should not be late for it
+ASK_EVERY_S = 0.05
+TAKE_OVER_S = 60.0
+
+Note = Callable[..., None]  # (kind, **detail): into the journal
+
+
+class Injection:
+    """The faults of one execution. `dead` names the nodes that died by plan.
+
+    Journals `fault_begun` (fault, target, node, leader, was_leading, at_s, begun_mono_ns), then for each fault that
+    struck a leading node `took_over` (node, fault_node, after_s) or `nothing_took_over` (fault_node, within_s).
+    """
+
+    def __init__(self, cell: CellPlan, cluster: Cluster, destination: str, note: Note) -> None:
+        self._destination = destination
+        self._note = note
+        self.dead: set[str] = set()
+        self._planned: Sequence[tuple[FaultPlan, Fault]] = [
+            (plan, KillNode(cluster, plan.target, self.dead)) for plan in cell.faults
+        ]
+        self._cancelled = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+
+    def check(self) -> None:
+        """Before any load: raises UserError for a fault that could never happen."""
+        for _, fault in self._planned:
+            fault.check()
+
+    def start(self, measure_from_mono_ns: int) -> None:
+        self._thread = threading.Thread(target=self._run, args=(measure_from_mono_ns,), name="faults", daemon=True)
+        self._thread.start()
+
+    def failure(self) -> str | None:
+        """Why a planned fault did not happen; None while all is well."""
+        return None if self._error is None else f"a planned fault did not happen: {self._error}"
+
+    def finish(self) -> None:
+        """No further fault, no further question. Returns when the thread has ended or is beyond reach for a while."""
+        self._cancelled.set()
+        if self._thread is not None:
+            self._thread.join(10.0)
+
+    def _run(self, measure_from_ns: int) -> None:
+        try:
+            for plan, fault in self._planned:
+                if not self._strike(plan, fault, measure_from_ns + round(plan.at_s * 1e9)):
+                    return
+        except Exception as e:
+            self._error = e
+            self._note("fault_failed", text=str(e) or type(e).__name__)
+
+    def _strike(self, plan: FaultPlan, fault: Fault, at_ns: int) -> bool:
+        """One fault from waiting for it to what came of it; False when there was no more time for it."""
+        if not self._wait_until(at_ns - AIM_AHEAD_NS):
+            return False
+        aim = fault.aim(self._destination)
+        if not self._wait_until(at_ns):
+            return False
+        begun_ns = time.monotonic_ns()
+        fault.begin(aim)
+        self._note(
+            "fault_begun", fault=plan.kind, what=fault.what, target=plan.target, node=aim.node, leader=aim.leader,
+            was_leading=aim.was_leading, at_s=plan.at_s, begun_mono_ns=begun_ns,
+        )  # fmt: skip
+        if aim.was_leading:
+            self._watch_take_over(fault, aim, begun_ns)
+        return True
+
+    def _watch_take_over(self, fault: Fault, aim: Aim, begun_ns: int) -> None:
+        """What took over, or that nothing did within a minute. An execution that ends before leaves it open."""
+        while (within_s := (time.monotonic_ns() - begun_ns) / 1e9) < TAKE_OVER_S:
+            node = fault.took_over(aim, self._destination)
+            if node is not None:
+                after_s = (time.monotonic_ns() - begun_ns) / 1e9
+                self._note("took_over", node=node, fault_node=aim.node, after_s=after_s)
+                return
+            if self._cancelled.wait(ASK_EVERY_S):
+                break
+        self._note("nothing_took_over", fault_node=aim.node, within_s=within_s)
+
+    def _wait_until(self, mono_ns: int) -> bool:
+        """False when cancelled before."""
+        return not self._cancelled.wait(max((mono_ns - time.monotonic_ns()) / 1e9, 0.0))
+
+
+def raise_failure(injection: Injection | None) -> None:
+    """For the loop that follows the agents: a fault that did not happen ends the execution."""
+    failure = None if injection is None else injection.failure()
+    if failure is not None:
+        raise BrokerError(failure)

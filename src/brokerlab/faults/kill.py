@@ -1,0 +1,56 @@
+"""A node ends from one instant to the next, as with `kill -9`; it stays dead for the rest of the execution."""
+
+from __future__ import annotations
+
+from brokerlab.brokers.contract import CanLoseANode, Cluster
+from brokerlab.errors import BrokerError, UserError
+from brokerlab.faults.fault import Aim
+
+LEADER, FOLLOWER = "leader", "follower"
+
+
+class KillNode:
+    """See faults.fault.Fault."""
+
+    what = "killed"
+
+    def __init__(self, cluster: Cluster, target: str, dead: set[str]) -> None:
+        """`dead` is shared by all faults of an execution: a node is in it from the moment before it is killed."""
+        if not isinstance(cluster, CanLoseANode):
+            raise UserError(
+                "this cluster cannot lose a node on purpose", hint="leave `faults` out, or choose a replicated broker"
+            )
+        self._cluster = cluster
+        self._names: tuple[str, ...] = tuple(node.name for node in cluster.nodes())
+        self._target = target
+        self._dead = dead
+
+    def check(self) -> None:
+        if self._target not in (LEADER, FOLLOWER, *self._names):
+            raise UserError(
+                f"faults: there is no node {self._target!r} to kill",
+                hint=f"nodes of this cluster: {', '.join(self._names)}; or say {LEADER} or {FOLLOWER}",
+            )
+
+    def aim(self, destination: str) -> Aim:
+        leader = self._cluster.leading_node(destination)
+        if self._target == LEADER:
+            return Aim(leader, leader)
+        if self._target == FOLLOWER:
+            followers = [name for name in self._names if name != leader and name not in self._dead]
+            if not followers:
+                raise BrokerError("no follower is left to be killed")
+            return Aim(followers[0], leader)
+        return Aim(self._target, leader)
+
+    def begin(self, aim: Aim) -> None:
+        self._dead.add(aim.node)  # first: whoever watches the nodes must never take this for an accident
+        self._cluster.kill_node(aim.node)
+
+    def took_over(self, aim: Aim, destination: str) -> str | None:
+        try:
+            leader = self._cluster.leading_node(destination)
+        except Exception:
+            # While nodes elect, a client library may fail in any way it likes: all of them mean "nobody yet".
+            return None
+        return None if leader == aim.node or leader in self._dead else leader
