@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from brokerlab.brokers.contract import ComputedDurability
-from brokerlab.brokers.kafka.client import admin_properties
+from brokerlab.brokers.kafka.access import Client
 from brokerlab.brokers.kafka.settings import computed_durability, replication_factor, topic_settings, wanted_acks
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
@@ -21,10 +21,9 @@ class KafkaAdmin:
     """Works for one cell: its durability and settings decide how topics are made."""
 
     def __init__(self, endpoint: Endpoint, cell: CellPlan) -> None:
-        from confluent_kafka.admin import AdminClient
-
-        properties: dict[str, Any] = {**admin_properties(endpoint, cell.client_settings)}
-        self._client = AdminClient(properties)
+        self._connection = Client(endpoint, cell.client_settings)
+        self._client = self._connection.admin
+        self._connection.metadata()  # a refusal is said here, once, instead of by every call
         self._addresses = ", ".join(endpoint.addresses)
         self._cell = cell
 
@@ -69,7 +68,7 @@ class KafkaAdmin:
         them; what it calls sensitive is left out. Topics also carry `replication_factor` and `partitions`."""
         from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
-        metadata = self._metadata()
+        metadata = self._connection.metadata(_TIMEOUT_S)
         topics = [ConfigResource(ResourceType.TOPIC, name) for name in destinations]
         brokers = [ConfigResource(ResourceType.BROKER, str(number)) for number in sorted(metadata.brokers)]
         replicas = {name: self._replicas(metadata, name) for name in destinations}
@@ -115,23 +114,13 @@ class KafkaAdmin:
 
     def _all_led(self, destinations: tuple[str, ...], partitions: int) -> bool:
         """Every broker's answer may be a moment old: a topic just made need not be in it yet."""
-        topics = self._metadata().topics
+        topics = self._connection.metadata(_TIMEOUT_S).topics
         return all(
             name in topics
             and len(topics[name].partitions) == partitions
             and all(p.leader >= 0 for p in topics[name].partitions.values())
             for name in destinations
         )
-
-    def _metadata(self) -> Any:
-        from confluent_kafka import KafkaException
-
-        try:
-            return self._client.list_topics(timeout=_TIMEOUT_S)
-        except KafkaException as e:
-            raise BrokerError(
-                f"Kafka at {self._addresses} does not answer: {e.args[0].str()}", hint="is it running, and reachable?"
-            ) from e
 
     def _replicas(self, metadata: Any, name: str) -> dict[str, str]:
         topic = metadata.topics.get(name)

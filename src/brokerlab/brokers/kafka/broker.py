@@ -36,8 +36,13 @@ class KafkaBroker:
     version = VERSION
     kind: Literal["server", "calibration"] = "server"
     capabilities = Capabilities(
-        nodes=(1, 3),
-        durability_levels={1: (Durability.L3, Durability.L4), 3: tuple(Durability)},
+        nodes=(1, 3, 6, 9),
+        durability_levels={
+            1: (Durability.L3, Durability.L4),
+            3: tuple(Durability),
+            6: tuple(Durability),
+            9: tuple(Durability),
+        },
         partitions=True,
         groups=True,
         competing_consumers=True,
@@ -90,7 +95,8 @@ class KafkaBroker:
         java = find_java()
         if jars is None or java is None:
             raise InstallError(f"Kafka cannot start: {self.installation().reason}", hint=_INSTALL_HINT)
-        return KafkaCluster(cell.nodes, server_settings(cell.broker_settings), directory, logs, java, jars)
+        own = server_settings(cell.broker_settings)
+        return KafkaCluster(cell.nodes, own, directory, logs, java, jars, cell.security)
 
     def admin(self, endpoint: Endpoint, cell: CellPlan) -> Admin:
         from brokerlab.brokers.kafka.admin import KafkaAdmin
@@ -98,6 +104,7 @@ class KafkaBroker:
         return KafkaAdmin(endpoint, cell)
 
     def producer(self, plan: AgentPlan, number: int) -> Producer:
+        _check_access(plan)
         native = _native_for(plan)
         if native is not None:
             made: Producer = native.NativeProducer(plan, number)
@@ -107,6 +114,7 @@ class KafkaBroker:
         return PythonProducer(plan, number)
 
     def consumer(self, plan: AgentPlan, number: int) -> Consumer:
+        _check_access(plan)
         native = _native_for(plan)
         if native is not None:
             made: Consumer = native.NativeConsumer(plan, number)
@@ -119,6 +127,14 @@ class KafkaBroker:
         from brokerlab.brokers.kafka.probe import JolokiaProbe
 
         return JolokiaProbe(nodes) if any("jolokia" in node.urls for node in nodes) else None
+
+
+def _check_access(plan: AgentPlan) -> None:
+    """librdkafka never gives up on a wrong password, so it is tried once before a driver is made."""
+    from brokerlab.brokers.kafka.access import check_access
+
+    if plan.endpoint.security is not None:
+        check_access(plan.endpoint, plan.client_settings)
 
 
 def _native() -> ModuleType | None:

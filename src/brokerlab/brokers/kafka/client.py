@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from brokerlab.brokers.kafka.security import client_properties
 from brokerlab.brokers.kafka.settings import CONSUMER_SETTINGS, PRODUCER_SETTINGS, SHARED_SETTINGS, wanted_acks
 from brokerlab.model.plan import AgentPlan, Endpoint
 
@@ -55,12 +56,13 @@ def consumer_properties(plan: AgentPlan) -> dict[str, str]:
 
 def admin_properties(endpoint: Endpoint, client_settings: Mapping[str, str]) -> dict[str, str]:
     """Properties of an administrative client: where and how to connect, nothing else."""
-    security = {n: v for n, v in client_settings.items() if n.startswith(("security.", "ssl."))}
+    security = {n: v for n, v in client_settings.items() if n.startswith(("security.", "ssl.", "sasl."))}
     return {
         "bootstrap.servers": ",".join(endpoint.addresses),
         "client.id": "brokerlab-admin",
         "log_level": "0",  # what goes wrong is raised; nodes that start and stop are no news
         **endpoint.options,
+        **client_properties(endpoint.security),
         **security,
     }
 
@@ -71,6 +73,7 @@ def _connection(plan: AgentPlan) -> dict[str, str]:
         "client.id": plan.agent,
         "allow.auto.create.topics": "false",
         **plan.endpoint.options,
+        **client_properties(plan.endpoint.security),
     }
 
 

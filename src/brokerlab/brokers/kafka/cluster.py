@@ -1,8 +1,9 @@
-"""Kafka nodes as child processes on loopback: every node broker and controller, formatted without a JVM each."""
+"""Kafka nodes as child processes on loopback, formatted without a JVM each; up to three are controllers too."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -12,44 +13,55 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kafka import server
+from brokerlab.brokers.kafka import security, server
+from brokerlab.brokers.kafka.access import leader_of
 from brokerlab.brokers.kafka.install import VERSION, KafkaJars
 from brokerlab.brokers.kafka.probe import READABLE
 from brokerlab.brokers.kafka.readiness import prove_ready
 from brokerlab.cluster.cache import entry, exclusive, write_whole
+from brokerlab.cluster.certificates import Certificates, make_certificates
 from brokerlab.cluster.java import Java
 from brokerlab.cluster.ports import free_ports
 from brokerlab.cluster.process import ServerProcess
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
-from brokerlab.model.plan import Endpoint
+from brokerlab.model.plan import Endpoint, Security
 
-_HEAP_MB = {1: 1024}  # one node gets what Kafka's own scripts give it; several must share a small machine
-_HEAP_MB_OF_SEVERAL = 512
 _STOP_GRACE_S = 20.0
 
 
 class KafkaCluster:
-    """1 or 3 nodes. Data under `directory`, logs under `logs`; see the broker contract's Cluster."""
+    """1, 3, 6 or 9 nodes. Data under `directory`, logs under `logs`; see the broker contract's Cluster and
+    CanLoseANode."""
 
     def __init__(
-        self, nodes: int, own_settings: Mapping[str, str], directory: Path, logs: Path, java: Java, jars: KafkaJars
+        self,
+        nodes: int,
+        own_settings: Mapping[str, str],
+        directory: Path,
+        logs: Path,
+        java: Java,
+        jars: KafkaJars,
+        demanded: Security | None = None,
     ) -> None:
         self._directory = directory.absolute()
         self._logs = logs.absolute()
         self._own_settings = dict(own_settings)
         self._java = java
         self._jars = jars
+        self._demanded = demanded
+        self._servers_password = secrets.token_urlsafe(24)
+        self._certificates: Certificates | None = None
         ports = iter(free_ports(3 * nodes))
         self._layouts = [
             server.NodeLayout(i, next(ports), next(ports), next(ports), self._directory / f"kafka-{i}")
             for i in range(1, nodes + 1)
         ]
-        heap_mb = _HEAP_MB.get(nodes, _HEAP_MB_OF_SEVERAL)
+        size = server.jvm_size(nodes)
         self._processes = [
             ServerProcess(
                 layout.name,
-                server.java_command(java.path, jars, layout, heap_mb),
+                server.java_command(java.path, jars, layout, size),
                 self._logs / f"{layout.name}.log",
                 layout.directory,
                 # JVM options of the user's shell are not part of what was asked.
@@ -61,6 +73,9 @@ class KafkaCluster:
     def start(self) -> None:
         checkpoint = bootstrap_checkpoint(self._java, self._jars)
         cluster_id = server.new_id()
+        if self._demanded is not None and self._demanded.tls and self._certificates is None:
+            self._certificates = make_certificates(self._directory / "certificates")
+            security.write_keystore(self._certificates)
         for layout in self._layouts:
             self._write_files(layout, cluster_id, checkpoint)
         for process in self._processes:
@@ -69,7 +84,14 @@ class KafkaCluster:
     def _write_files(self, layout: server.NodeLayout, cluster_id: str, checkpoint: bytes) -> None:
         layout.data.mkdir(parents=True, exist_ok=True)
         (layout.directory / "tmp").mkdir(exist_ok=True)
-        layout.properties.write_text(server.server_properties(layout, self._layouts, self._own_settings))
+        demanded: dict[str, str] = {}
+        if self._demanded is not None:
+            demanded = security.server_settings(self._demanded, self._certificates, self._servers_password)
+        protocol = security.protocol(self._demanded)
+        layout.properties.touch(mode=0o600)  # it may have a password in it
+        layout.properties.write_text(
+            server.server_properties(layout, self._layouts, self._own_settings, protocol, demanded)
+        )
         (layout.directory / "log4j2.properties").write_text(server.log4j_properties())
         (layout.directory / "jolokia-policy.xml").write_text(server.jolokia_policy(READABLE))
         if not (layout.data / "meta.properties").exists():  # started again: the data is still formatted
@@ -93,7 +115,11 @@ class KafkaCluster:
         return True
 
     def endpoint(self) -> Endpoint:
-        return Endpoint(addresses=tuple(f"127.0.0.1:{layout.client_port}" for layout in self._layouts))
+        addresses = tuple(f"127.0.0.1:{layout.client_port}" for layout in self._layouts)
+        demanded = self._demanded
+        if demanded is not None and demanded.tls:
+            demanded = demanded.model_copy(update={"ca_file": str(self._directory / "certificates" / "ca.pem")})
+        return Endpoint(addresses=addresses, security=demanded)
 
     def nodes(self) -> tuple[NodeInfo, ...]:
         return tuple(
@@ -103,6 +129,13 @@ class KafkaCluster:
 
     def dead_nodes(self) -> tuple[str, ...]:
         return tuple(p.name for p in self._processes if p.died())
+
+    def leading_node(self, destination: str) -> str:
+        """Asked of the cluster's metadata: the leader of the destination's first partition."""
+        return f"kafka-{leader_of(self.endpoint(), destination)}"
+
+    def kill_node(self, name: str) -> None:
+        {p.name: p for p in self._processes}[name].kill()
 
     def log_tail(self, lines: int = 20) -> str:
         return "\n".join(f"--- {p.name}\n{p.log_tail(lines)}" for p in self._processes)

@@ -57,6 +57,7 @@ FIGURES = (
     Figure(
         "kafka.server:type=ReplicaManager,name=UnderReplicatedPartitions", "Value", "under_replicated_partitions", "1"
     ),
+    Figure("kafka.log:type=LogCleaner,name=DeadThreadCount", "Value", "dead_log_cleaner_threads", "1"),
 )
 
 

@@ -11,6 +11,7 @@ from brokerlab.model.plan import Endpoint
 
 _TOPIC = "brokerlab-ready"
 _STEP_S = 5.0
+REPLICAS_MOST = 3  # what the replicated levels ask for
 
 
 def prove_ready(
@@ -21,8 +22,10 @@ def prove_ready(
     died: Callable[[], tuple[str, ...]],
     log_tail: Callable[[], str],
 ) -> None:
-    """Returns when a topic with a partition led by each node has taken a write that *all* nodes stored, and a group
+    """Returns when a topic with a partition led by each node has taken writes that *all* replicas stored, and a group
     coordinator answers. An answering port, and even a full ISR in the metadata, prove neither.
+
+    Node n leads partition n and follows in those of its neighbours, so every node takes part.
 
     Raises NotReadyError or BrokerDiedError.
     """
@@ -34,7 +37,7 @@ def prove_ready(
     def until(what: str, condition: Callable[[], bool]) -> None:
         wait_until(what, condition, deadline_mono_ns, died=died, log_tail=log_tail)
 
-    until(f"a topic replicated to {nodes} node(s)", lambda: _topic_exists(admin, nodes))
+    until(f"a topic replicated over {nodes} node(s)", lambda: _topic_exists(admin, nodes))
     until(f"a write stored by {nodes} node(s)", lambda: _write_is_stored(properties, nodes))
     until("a group coordinator", lambda: _coordinator_answers(properties))
     until("the probe topic to be deleted", lambda: _topic_is_gone(admin))
@@ -44,8 +47,10 @@ def _topic_exists(admin, nodes: int) -> bool:  # type: ignore[no-untyped-def]
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.cimpl import NewTopic
 
-    config = {"min.insync.replicas": str(nodes)}
-    wanted = NewTopic(_TOPIC, num_partitions=nodes, replication_factor=nodes, config=config)
+    replicas = min(nodes, REPLICAS_MOST)
+    config = {"min.insync.replicas": str(replicas)}
+    placed = [[(first + i) % nodes + 1 for i in range(replicas)] for first in range(nodes)]
+    wanted = NewTopic(_TOPIC, num_partitions=nodes, replica_assignment=placed, config=config)
     try:
         admin.create_topics([wanted], operation_timeout=_STEP_S, request_timeout=_STEP_S)[_TOPIC].result()
     except KafkaException as e:

@@ -7,11 +7,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from xml.sax.saxutils import escape
 
 from brokerlab.brokers.kafka.install import KafkaJars
 from brokerlab.brokers.kafka.probe import JOLOKIA_ORIGIN
 
+CONTROLLERS_MOST = 3  # more than three nodes: the first three are controllers too, the rest brokers only
 MAIN_CLASS = "kafka.Kafka"
 STORAGE_TOOL = "kafka.tools.StorageTool"
 
@@ -45,19 +47,30 @@ def new_id() -> str:
     return new_id() if made.startswith("-") else made
 
 
-def server_properties(node: NodeLayout, nodes: Sequence[NodeLayout], own: Mapping[str, str]) -> str:
-    """server.properties of a node that is broker and controller at once; `own` settings come last and win."""
+def server_properties(
+    node: NodeLayout,
+    nodes: Sequence[NodeLayout],
+    own: Mapping[str, str],
+    protocol: str = "PLAINTEXT",
+    security: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """server.properties of one node. `protocol` is that of all listeners and the name of the clients' one, `security`
+    the settings it needs; `own` settings come last and win."""
     copies = str(min(len(nodes), 3))
     least = str(min(len(nodes), 2))
+    controllers = nodes[:CONTROLLERS_MOST]
+    clients = f"{protocol}://127.0.0.1:{node.client_port}"
+    controlling = f",CONTROLLER://127.0.0.1:{node.controller_port}" if node in controllers else ""
     settings = {
-        "process.roles": "broker,controller",
+        "process.roles": "broker,controller" if node in controllers else "broker",
         "node.id": str(node.number),
-        "controller.quorum.voters": ",".join(f"{n.number}@127.0.0.1:{n.controller_port}" for n in nodes),
-        "listeners": f"PLAINTEXT://127.0.0.1:{node.client_port},CONTROLLER://127.0.0.1:{node.controller_port}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.client_port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.quorum.voters": ",".join(f"{n.number}@127.0.0.1:{n.controller_port}" for n in controllers),
+        "listeners": clients + controlling,
+        "advertised.listeners": clients,
+        "listener.security.protocol.map": f"{protocol}:{protocol},CONTROLLER:{protocol}",
         "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
+        "inter.broker.listener.name": protocol,
+        **security,
         "log.dirs": str(node.data),
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
@@ -117,7 +130,28 @@ def jolokia_policy(readable: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def java_command(java: Path, jars: KafkaJars, node: NodeLayout, heap_mb: int) -> list[str]:
+@dataclass(frozen=True)
+class JvmSize:
+    """How much one node's JVM may take."""
+
+    heap_mb: int
+    collector: tuple[str, ...]
+
+
+_AS_KAFKA_SHIPS = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
+_SMALL = ("-XX:+UseSerialGC",)  # no threads of its own
+
+
+def jvm_size(nodes: int) -> JvmSize:
+    """One node gets what Kafka's own scripts give it; several must share a small machine."""
+    if nodes == 1:
+        return JvmSize(1024, _AS_KAFKA_SHIPS)
+    if nodes <= 3:
+        return JvmSize(512, _AS_KAFKA_SHIPS)
+    return JvmSize(256 if nodes <= 6 else 192, _SMALL)
+
+
+def java_command(java: Path, jars: KafkaJars, node: NodeLayout, size: JvmSize) -> list[str]:
     """The command that runs one node in the foreground."""
     agent = (
         f"-javaagent:{jars.agent}=host=127.0.0.1,port={node.jolokia_port},discoveryEnabled=false,"
@@ -125,13 +159,7 @@ def java_command(java: Path, jars: KafkaJars, node: NodeLayout, heap_mb: int) ->
     )
     return [
         str(java),
-        *(
-            f"-Xms{heap_mb}m",
-            f"-Xmx{heap_mb}m",
-            "-XX:+UseG1GC",
-            "-XX:MaxGCPauseMillis=20",
-            "-XX:InitiatingHeapOccupancyPercent=35",
-        ),
+        *(f"-Xms{size.heap_mb}m", f"-Xmx{size.heap_mb}m", *size.collector),
         *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Djava.awt.headless=true"),
         "-Djava.net.preferIPv4Stack=true",
         f"-Djava.io.tmpdir={node.directory / 'tmp'}",

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from brokerlab.brokers.contract import ComputedDurability
 from brokerlab.model.plan import CellPlan, Durability
 
+ADVERTISED_SETTING = (
+    "advertised.listeners"  # where clients are sent: a way to put something between them and the server
+)
 REPLICATION_SETTING = "default.replication.factor"  # topics are created with this many replicas
 
 # What a workload may set as broker_settings. A name that is a topic's goes to the topics, the rest to the servers.
@@ -45,8 +48,11 @@ TOPIC_SETTINGS = frozenset(
 )
 SERVER_SETTINGS = frozenset(
     [
+        ADVERTISED_SETTING,
         "auto.leader.rebalance.enable",
         "background.threads",
+        "broker.heartbeat.interval.ms",
+        "broker.session.timeout.ms",
         "connections.max.idle.ms",
         "default.replication.factor",
         "fetch.max.bytes",
@@ -161,6 +167,7 @@ SHARED_SETTINGS = frozenset(
         "receive.message.max.bytes",
         "reconnect.backoff.max.ms",
         "reconnect.backoff.ms",
+        "sasl.mechanism",
         "security.protocol",
         "socket.connection.setup.timeout.ms",
         "socket.keepalive.enable",
@@ -177,7 +184,6 @@ SHARED_SETTINGS = frozenset(
 )
 # Ours to decide, with the workload field to use instead.
 DECIDED_ELSEWHERE = {
-    "advertised.listeners": "ports are chosen free",
     "auto.offset.reset": "consumers always read from the beginning of their run's destinations",
     "bootstrap.servers": "use endpoint",
     "client.id": "it is the agent's name",
@@ -189,9 +195,11 @@ DECIDED_ELSEWHERE = {
     "delivery.timeout.ms": "use producers.send_timeout",
     "node.id": "use cluster size",
     "num.partitions": "use destinations and partitions",
-    "process.roles": "every node is broker and controller",
+    "process.roles": "use cluster size",
     "queue.buffering.max.kbytes": "use the producers' window",
     "queue.buffering.max.messages": "use the producers' window",
+    "sasl.password": "use security.password, by reference",
+    "sasl.username": "use security.user",
 }
 
 
@@ -277,6 +285,8 @@ def setting_problems(cell: CellPlan) -> list[str]:
     client_names = PRODUCER_SETTINGS | CONSUMER_SETTINGS | SHARED_SETTINGS
     problems += _name_problems("client_settings", cell.client_settings, client_names)
     problems += _acks_problems(cell.client_settings)
+    if ADVERTISED_SETTING in cell.broker_settings and cell.nodes > 1:
+        problems.append(f"broker_settings.{ADVERTISED_SETTING}: one address cannot stand for {cell.nodes} nodes")
     if problems:
         return problems
     try:

@@ -1,0 +1,76 @@
+"""A first word with a Kafka cluster: whether it answers us at all, and when not, whose fault it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from brokerlab.brokers.kafka.client import admin_properties
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Endpoint
+
+PATIENCE_S = 30.0
+_STEP_S = 1.0
+# librdkafka keeps trying after these, forever; for us they are final.
+_REFUSALS = {
+    "_AUTHENTICATION": "refused user or password",
+    "SASL_AUTHENTICATION_FAILED": "refused user or password",
+    "_SSL": "and we could not agree on TLS",
+}
+_PLAIN_TO_TLS = "security.protocol"  # what librdkafka suspects when a server hangs up on its first request
+
+
+class Client:
+    """An administrative client that tells a refusal from a broker that is merely slow."""
+
+    def __init__(self, endpoint: Endpoint, client_settings: Mapping[str, str]) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        self._addresses = ", ".join(endpoint.addresses)
+        self._refusal: BrokerError | None = None
+        properties: dict[str, Any] = {**admin_properties(endpoint, client_settings), "error_cb": self._note}
+        self.admin = AdminClient(properties)
+
+    def _note(self, error: Any) -> None:
+        why = _REFUSALS.get(error.name())
+        if why is None and _PLAIN_TO_TLS in error.str():
+            why = "hung up on us: it may want TLS or a password"
+        if why is not None:
+            self._refusal = BrokerError(
+                f"Kafka at {self._addresses} {why}: {error.str()}",
+                hint="see the workload's security: tls, ca_file, user, password",
+            )
+
+    def metadata(self, patience_s: float = PATIENCE_S, topic: str | None = None) -> Any:
+        """The cluster's metadata. Raises BrokerError: at once when we are refused, after `patience_s` otherwise."""
+        from confluent_kafka import KafkaException
+
+        until = time.monotonic() + patience_s
+        while True:
+            try:
+                return (
+                    self.admin.list_topics(topic, timeout=_STEP_S) if topic else self.admin.list_topics(timeout=_STEP_S)
+                )
+            except KafkaException as e:
+                self.admin.poll(0)
+                if self._refusal is not None:
+                    raise self._refusal from e
+                if time.monotonic() >= until:
+                    raise BrokerError(
+                        f"Kafka at {self._addresses} does not answer: {e.args[0].str()}",
+                        hint="is it running, and reachable?",
+                    ) from e
+
+
+def check_access(endpoint: Endpoint, client_settings: Mapping[str, str]) -> None:
+    """Raises BrokerError within seconds where a driver's client would try a wrong password forever."""
+    Client(endpoint, client_settings).metadata()
+
+
+def leader_of(endpoint: Endpoint, topic: str) -> int:
+    """The node that leads the topic's first partition now. Raises BrokerError when there is none."""
+    found = Client(endpoint, {}).metadata().topics.get(topic)
+    if found is None or 0 not in found.partitions or found.partitions[0].leader < 0:
+        raise BrokerError(f"nobody leads {topic} now")
+    return int(found.partitions[0].leader)
