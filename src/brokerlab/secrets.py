@@ -14,7 +14,7 @@ HIDDEN = "(hidden)"
 SHORTEST_HIDDEN = 4  # shorter ones would be found inside ordinary words
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SECRET_NAME = re.compile(
+SECRET_NAME = re.compile(
     r"pass(?:word|wd|phrase)|secret|jaas|credential|requirepass|masterauth|default_pass|private.?key|api.?key", re.I
 )
 _ADDRESS_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
@@ -29,7 +29,7 @@ def is_reference(text: str) -> bool:
 
 def names_a_secret(text: str) -> bool:
     """Whether a name (of a setting, of a field) says that its value is to be kept to oneself."""
-    return _SECRET_NAME.search(text) is not None
+    return SECRET_NAME.search(text) is not None
 
 
 def holds_a_password(text: str) -> bool:

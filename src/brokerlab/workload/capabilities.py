@@ -12,12 +12,15 @@ from brokerlab.workload.tree import SETTINGS, Path, parse_path
 
 _NAMED = re.compile(r"(?P<field>[a-z_]+)(?:\.(?P<rest>[^\s:]+))?: (?P<text>.*)", re.DOTALL)
 
+SECURITY_WORDS = {"tls": "TLS", "password": "a password"}
+
 Found = Iterator[tuple[Path, str]]
 
 
 def capability_problems(cell: CellPlan, broker: Broker) -> Found:
     """From the broker's Capabilities alone."""
     yield from _of_cluster(cell, broker)
+    yield from _of_security(cell, broker)
     can, name = broker.capabilities, broker.name
     if cell.partitions > 1 and not can.partitions:
         yield ("destinations", "partitions"), f"{name} has no partitions: only 1 is possible"
@@ -68,6 +71,15 @@ def _of_faults(cell: CellPlan, broker: Broker) -> Found:
         yield ("faults",), f"{broker.name} with {nodes} cannot lose one: set cluster.nodes to {known}"
     elif len(cell.faults) >= cell.nodes:
         yield ("faults",), f"{len(cell.faults)} kills leave none of {cell.nodes} nodes"
+
+
+def _of_security(cell: CellPlan, broker: Broker) -> Found:
+    can = broker.capabilities.security
+    missing = [what for what in cell.security.asks() if what not in can] if cell.security is not None else []
+    if missing:
+        has = " and ".join(SECURITY_WORDS[what] for what in can) if can else "neither TLS nor passwords"
+        wanted = " and ".join(SECURITY_WORDS[what] for what in missing)
+        yield ("security",), f"{broker.name} cannot be asked for {wanted}: it has {has} here"
 
 
 def own_problems(cell: CellPlan, broker: Broker) -> Found:

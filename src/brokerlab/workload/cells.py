@@ -6,6 +6,7 @@ import itertools
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
+from brokerlab.brokers.contract import Broker
 from brokerlab.errors import Problem
 from brokerlab.model.plan import (
     CellPlan,
@@ -21,6 +22,7 @@ from brokerlab.model.plan import (
 )
 from brokerlab.model.quantities import format_rate, parse_rate_per_s
 from brokerlab.workload.edge import BurstArrival, Consumers, Producers, RampArrival, Workload
+from brokerlab.workload.resolved import level, security
 from brokerlab.workload.tree import SETTINGS, Path, Tree, parse_path
 
 NOT_SWEPT = ("name", "question", "broker", "brokers", "sweep", "repeats", "objectives", "seed")
@@ -102,17 +104,26 @@ def cell_plan(
     workload: Workload,
     *,
     cell: str,
-    broker: str,
+    broker: Broker,
     parameters: dict[Path, str],
     folder: FilePath,
     endpoint: tuple[str, ...],
 ) -> CellPlan:
+    """The cell of one broker. Swept `strongest` and `weakest` become the level they mean: one level is one cell."""
+    durability = level(workload, broker.capabilities)
+    wanted = security(workload.security, folder, own_cluster=not endpoint)
+    if ("durability",) in parameters:
+        parameters = parameters | {("durability",): durability.value}
+    shown = {path: _shown(text) for path, text in parameters.items()}
+    if ("security",) in shown:
+        shown[("security",)] = wanted.words() if wanted is not None else "none"
     return CellPlan(
         cell=cell,
-        label=", ".join([broker, *(f"{path[-1]} {_shown(text)}" for path, text in parameters.items())]),
-        broker=broker,
+        label=", ".join([broker.name, *(f"{path[-1]} {text}" for path, text in shown.items())]),
+        broker=broker.name,
         nodes=workload.cluster.nodes,
-        durability=workload.durability,
+        durability=durability,
+        security=wanted,
         destinations=workload.destinations.count,
         partitions=workload.destinations.partitions,
         producers=_producers_plan(workload.producers, folder),
@@ -123,8 +134,8 @@ def cell_plan(
             drain_limit_s=workload.phases.drain_limit,
         ),
         parameters={".".join(map(str, path)): text for path, text in parameters.items()},
-        broker_settings=workload.broker_settings.get(broker, {}),
-        client_settings=workload.client_settings.get(broker, {}),
+        broker_settings=workload.broker_settings.get(broker.name, {}),
+        client_settings=workload.client_settings.get(broker.name, {}),
         driver=workload.driver,
         keep_messages=workload.keep_messages or bool(workload.faults),  # outages are read from single messages
         faults=tuple(

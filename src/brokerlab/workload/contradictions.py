@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 
 from brokerlab.model.header import HEADER_BYTES
-from brokerlab.workload.edge import BurstArrival, Consumers, Payload, Producers, RampArrival, Workload
+from brokerlab.workload.edge import ALL, BurstArrival, Consumers, Payload, Producers, RampArrival, Workload
 from brokerlab.workload.objectives import NEED_CONSUMERS, parse_objective
+from brokerlab.workload.resolved import security_contradictions
 from brokerlab.workload.tree import Path
 
 LANES_MOST = 65_535  # a header holds partitions in 16 bits
@@ -25,6 +26,9 @@ def contradictions(workload: Workload, folder: FilePath) -> Found:
         yield ("brokers",), "is missing: say which broker to ask, such as brokers: [kafka, nats]"
     if workload.brokers is not None and len(set(workload.brokers)) < len(workload.brokers):
         yield ("brokers",), "names a broker twice"
+    if workload.brokers is not None and ALL in workload.brokers and len(workload.brokers) > 1:
+        yield ("brokers",), "all stands alone: it means every broker that runs here"
+    yield from security_contradictions(workload.security, folder)
     if workload.destinations.count * workload.destinations.partitions > LANES_MOST:
         yield ("destinations", "partitions"), f"together more than {LANES_MOST:,} partitions"
     yield from _of_producers(workload.producers)

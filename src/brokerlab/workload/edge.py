@@ -6,6 +6,7 @@ capabilities.py. The JSON Schema for editors is generated from here.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
@@ -24,6 +25,7 @@ from brokerlab.workload.objectives import OBJECTIVE_PATTERN, parse_objective
 
 MESSAGE_BYTES_MOST = 256 << 20
 COUNT_MOST = 10_000_000
+USER_PATTERN = r"^[A-Za-z0-9._@-]{1,64}$"  # stands in configuration files of every kind, so nothing that needs quotes
 ALL = "all"  # every server broker that runs here and can do what the workload asks
 
 Rate = Annotated[
@@ -78,6 +80,12 @@ def _reference(value: Any) -> str:
     return value
 
 
+def _user(value: Any) -> str:
+    if not isinstance(value, str) or re.fullmatch(USER_PATTERN, value) is None:
+        raise ValueError("wants a name of letters, digits and . _ - @")
+    return value
+
+
 def _broker_list(value: Any) -> Any:
     return [ALL] if value == ALL else value
 
@@ -86,9 +94,14 @@ Reference = Annotated[
     str,
     BeforeValidator(_reference),
     WithJsonSchema(
-        {"type": "string", "pattern": r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:.*\S.*)$", "examples": ["env:BROKERLAB_PASSWORD"]}
+        {
+            "type": "string",
+            "pattern": r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:.*\S.*)$",
+            "examples": ["env:BROKERLAB_PASSWORD"],
+        }
     ),
 ]
+UserName = Annotated[str, BeforeValidator(_user), WithJsonSchema({"type": "string", "pattern": USER_PATTERN})]
 BrokerNames = Annotated[
     tuple[str, ...],
     Field(min_length=1),
@@ -215,7 +228,7 @@ class Security(Frozen):
     ca_file: Annotated[str, Field(min_length=1)] | None = Field(
         None, description="PEM file of whom to trust, relative to the workload file; only with --endpoint."
     )
-    user: Annotated[str, Field(min_length=1)] | None = Field(None, description="Who logs in.")
+    user: UserName | None = Field(None, description="Who logs in.")
     password: Reference | None = Field(None, description="Where the password is: env:NAME or file:PATH, never itself.")
 
 

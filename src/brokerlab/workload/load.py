@@ -5,24 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.errors import NotFoundError, Problem, WorkloadError
-from brokerlab.model.plan import CellPlan, RunPlan
+from brokerlab.model.plan import CellPlan, LeftOut, RunPlan
 from brokerlab.workload import shipped
 from brokerlab.workload.capabilities import capability_problems, own_problems
 from brokerlab.workload.cells import Combination, cell_plan, combinations, concerns, interleaved
 from brokerlab.workload.contradictions import contradictions
 from brokerlab.workload.edge import Workload
+from brokerlab.workload.everyone import BrokerNamed, Everyone
+from brokerlab.workload.hidden import kept_text, refuse_literals
 from brokerlab.workload.objectives import parse_objective
+from brokerlab.workload.resolved import endpoint_problems
 from brokerlab.workload.tree import SETTINGS, Origin, Path, Tree, apply_override, read_tree
 from brokerlab.workload.validation import validated
-
-BrokerNamed = Callable[[str], Broker]
 
 
 def plan_workload(
@@ -34,25 +35,33 @@ def plan_workload(
     tag: str | None = None,
     endpoints: Mapping[str, tuple[str, ...]] = {},
     broker_named: BrokerNamed,
+    known_brokers: Sequence[str] = (),
     now_unix_s: float | None = None,
 ) -> RunPlan:
     """The plan of a run. `source` is a file or the name of a shipped workload; `overrides` are `path=value`;
-    `endpoints` are addresses of brokers the user runs, by broker. Raises WorkloadError with every problem found."""
+    `endpoints` are addresses of brokers the user runs, by broker; `known_brokers` is what `all` is chosen from. Raises
+    WorkloadError with every problem found."""
     text, file, folder = _source_text(source)
     tree = read_tree(text, file)
     problems = _Problems(tree)
+    problems.found.extend(refuse_literals(tree))
     for override in overrides:
         problems.add(apply_override(tree, override))
+        problems.found.extend(refuse_literals(tree))
     _apply_flags(tree, brokers, repeats)
     made, sweep_problems = combinations(tree)
     problems.found.extend(sweep_problems)
-    planned = [_checked(combination, folder, endpoints, broker_named, problems) for combination in made]
+    everyone = Everyone(known_brokers, broker_named, endpoints)
+    planned = [_checked(combination, folder, everyone, problems) for combination in made]
     workload = planned[0][0]
-    _check_endpoints(workload, endpoints, problems)
+    _check_endpoints(workload, everyone, problems)
+    cells = _numbered([cell for _, cells in planned for cell in cells])
+    if not problems.found and not cells:
+        problems.found.extend(everyone.nobody(tree))
     if problems.found:
         raise WorkloadError(problems.in_order())
-    cells = _numbered([cell for _, cells in planned for cell in cells])
-    return _run_plan(workload, cells, text, file, tuple(overrides), tag, now_unix_s)
+    left_out = tuple(everyone.left_out)
+    return _run_plan(workload, cells, left_out, kept_text(text), file, tuple(overrides), tag, now_unix_s)
 
 
 def _source_text(source: FilePath | str) -> tuple[str, str, FilePath]:
@@ -83,7 +92,7 @@ class _Problems:
 
 def _apply_flags(tree: Tree, brokers: Sequence[str] | None, repeats: int | None) -> None:
     if brokers is not None:
-        flag = " ".join(f"--broker {name}" for name in brokers)
+        flag = f"--broker {','.join(brokers)}"
         tree.remove(("broker",))
         tree.put(("brokers",), list(brokers), Origin(flag, 0, ", ".join(brokers)))
     if repeats is not None:
@@ -91,11 +100,7 @@ def _apply_flags(tree: Tree, brokers: Sequence[str] | None, repeats: int | None)
 
 
 def _checked(
-    combination: Combination,
-    folder: FilePath,
-    endpoints: Mapping[str, tuple[str, ...]],
-    broker_named: BrokerNamed,
-    problems: _Problems,
+    combination: Combination, folder: FilePath, everyone: Everyone, problems: _Problems
 ) -> tuple[Workload, list[CellPlan]]:
     """One combination's workload and its cells, one for each broker; what is wrong goes to `problems`."""
     tree = combination.tree
@@ -106,24 +111,28 @@ def _checked(
     for path, message in contradictions(workload, folder):
         if not unreadable & {path[0], f"{path[0]}.{path[-1]}"}:
             problems.add(tree.problem(path, message, with_value=True))
-    _check_settings_brokers(tree, workload, broker_named, problems)
+    _check_settings_brokers(tree, workload, everyone.broker_named, problems)
     cells = []
-    for path, name in _brokers(workload):
-        broker = _known(broker_named, name, tree, path, problems)
+    for path, name in _brokers(workload, everyone):
+        broker = _known(everyone.broker_named, name, tree, path, problems)
         if broker is None:
             continue
+        endpoint = tuple(everyone.endpoints.get(name, ()))
+        parameters = concerns(combination, name)
         cell = cell_plan(
-            workload,
-            cell="c00",
-            broker=name,
-            parameters=concerns(combination, name),
-            folder=folder,
-            endpoint=tuple(endpoints.get(name, ())),
-        )
-        for where, message in _refusals(cell, broker):
+            workload, cell="c00", broker=broker, parameters=parameters, folder=folder, endpoint=endpoint
+        )  # fmt: skip
+        refusals = [*endpoint_problems(workload, name, endpoint), *_refusals(cell, broker)]
+        if everyone.meant(workload) and everyone.leave_out(name, refusals):
+            refusals = [(where, message) for where, message in refusals if where[0] in SETTINGS]
+        else:
+            cells.append(cell)
+        for where, message in refusals:
             named = where != ("brokers",)
             problems.add(tree.problem(where if named else path, message, with_value=named))
-        cells.append(cell)
+    if workload.security is not None and workload.security.ca_file is not None and not everyone.endpoints:
+        said = "is for brokers given with --endpoint: a cluster started here makes its own certificate"
+        problems.add(tree.problem(("security", "ca_file"), said, with_value=True))
     return workload, cells
 
 
@@ -141,7 +150,9 @@ def _already_said(wrong: list[Problem]) -> set[str]:
     return fields | ({"brokers"} if "broker" in fields else set())
 
 
-def _brokers(workload: Workload) -> list[tuple[Path, str]]:
+def _brokers(workload: Workload, everyone: Everyone) -> list[tuple[Path, str]]:
+    if everyone.meant(workload):
+        return [(("brokers",), name) for name in everyone.names()]
     if workload.brokers is not None:
         return [(("brokers", i), name) for i, name in enumerate(workload.brokers)]
     return [] if workload.broker is None else [(("broker",), workload.broker)]
@@ -163,9 +174,9 @@ def _check_settings_brokers(tree: Tree, workload: Workload, broker_named: Broker
             _known(broker_named, name, tree, (part, name), problems)
 
 
-def _check_endpoints(workload: Workload, endpoints: Mapping[str, tuple[str, ...]], problems: _Problems) -> None:
-    asked = [name for _, name in _brokers(workload)]
-    for name in endpoints:
+def _check_endpoints(workload: Workload, everyone: Everyone, problems: _Problems) -> None:
+    asked = [name for _, name in _brokers(workload, everyone)]
+    for name in everyone.endpoints:
         if name not in asked:
             problems.add(Problem(f"--endpoint {name}", 0, "brokers", f"{name} is not among this run's brokers", name))
 
@@ -180,6 +191,7 @@ def _numbered(cells: list[CellPlan]) -> tuple[CellPlan, ...]:
 def _run_plan(
     workload: Workload,
     cells: tuple[CellPlan, ...],
+    left_out: tuple[LeftOut, ...],
     text: str,
     file: str,
     overrides: tuple[str, ...],
@@ -213,4 +225,5 @@ def _run_plan(
         cells=cells,
         order=order,
         objectives=objectives,
+        left_out=left_out,
     )

@@ -10,10 +10,16 @@ TEMPLATE = """\
 name: my-question               # part of the run's name: a-z, 0-9 and -
 question: How long do messages take through Kafka and NATS at 5,000 a second?
 
-brokers: [kafka, nats]          # see `brokerlab list brokers`; for one alone: broker: kafka
+brokers: [kafka, nats]          # see `brokerlab list brokers`; for one alone: broker: kafka; or all that run here: all
 cluster:
   nodes: 1                      # server processes
-durability: L4                  # L1 replicated + fsynced, L2 replicated, L3 fsynced on one node, L4 neither
+durability: L4                  # L1 replicated + fsynced, L2 replicated, L3 fsynced on one node, L4 neither;
+                                # or strongest, weakest: that each broker has with this number of nodes
+# security:                     # what servers demand and clients use
+#   tls: true                   # a cluster started here makes its own certificate
+#   user: lab
+#   password: env:BROKERLAB_PASSWORD    # or file:PATH; never the password itself
+#   # ca_file: ca.pem           # whom to trust, only with --endpoint
 
 destinations:
   count: 1                      # topics or queues

@@ -7,12 +7,14 @@ what follows `broker_settings.<broker>.` or `client_settings.<broker>.` is one k
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
 from brokerlab.errors import Problem, WorkloadError
+from brokerlab.secrets import SECRET_NAME, holds_a_password, is_reference, names_a_secret
 
 Key = str | int
 Path = tuple[Key, ...]
@@ -83,10 +85,17 @@ class Tree:
             del self.origins[known]
 
     def problem(self, path: Path, message: str, *, with_value: bool = False, nearest: str | None = None) -> Problem:
-        """A problem at the path, with the value as written there if asked and known."""
+        """A problem at the path, with the value as written there if asked, known, and not perhaps a secret."""
         at = self.origin(path)
-        text = at.text if with_value and path in self.origins else None
+        text = at.text if with_value and path in self.origins and not _may_be_secret(path_text(path), at.text) else None
         return Problem(at.file, at.line, path_text(path) or "workload", message, text, nearest)
+
+
+def _may_be_secret(name: str, value: str) -> bool:
+    inside = name.removeprefix("sweep.")
+    told = ("security.tls", "security.user", "security.ca_file")
+    unsure = inside == "security" or (inside.startswith("security.") and inside not in told)
+    return unsure or names_a_secret(f"{name} {value}") or holds_a_password(value)
 
 
 def path_text(path: Path) -> str:
@@ -119,6 +128,8 @@ def read_tree(text: str, file: str) -> Tree:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         said = " ".join(part for part in (error.context, error.problem) if part)
+        if names_a_secret(text):  # YAML repeats names of anchors, and a password may look like one
+            said = re.sub(r"'[^']{2,}'", "...", said)
         raise WorkloadError([Problem(file, mark.line + 1 if mark else 1, "YAML", said)]) from None
     except yaml.YAMLError as error:
         raise WorkloadError([Problem(file, 1, "YAML", str(error))]) from None
@@ -184,17 +195,22 @@ def _flowing(node: yaml.Node) -> yaml.Node:
 
 def apply_override(tree: Tree, override: str) -> Problem | None:
     """Put `path=value` of a --set flag into the tree; a swept field that is set is swept no longer."""
-    flag = f"--set {override}"
     text, equals, value = override.partition("=")
+    name = text.strip()
+    hide = _may_be_secret(name, value) and not is_reference(value.strip())
+    if hide and not equals:  # somebody forgot the sign: what follows the name is the value
+        named = SECRET_NAME.search(text)
+        text = text[: named.end()] if named else text
+    flag = f"--set {text}=..." if hide and equals else f"--set {text}{equals}{value}"
     if not equals:
         return Problem(flag, 0, text, "wants path=value, such as producers.rate=5_000/s")
     try:
-        path = parse_path(text.strip())
+        path = parse_path(name)
         node = yaml.compose(value, yaml.SafeLoader)
     except ValueError as error:
         return Problem(flag, 0, text or "path", str(error))
     except yaml.YAMLError:
-        return Problem(flag, 0, text, "the value cannot be read as YAML", value)
+        return Problem(flag, 0, text, "the value cannot be read as YAML", None if hide else value)
     origins: dict[Path, Origin] = {}
     problems: list[Problem] = []
     built = None if node is None else _built(node, path, flag, origins, problems)

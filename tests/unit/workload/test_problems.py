@@ -141,7 +141,7 @@ CHANGES = [
     ("  measure: 1s", "  measure: 0s", 19, "phases.measure", "must be above 0", "0s", None),
     ("  measure: 1s", "  drain_limit: 1s", 17, "phases.measure", "is missing", None, None),
     ("  measure: 1s", "  measure: 5m", 19, "phases.measure", "wants a duration such as", "5m", None),
-    ("durability: L4", "durability: L5", 6, "durability", "wants L1, L2, L3 or L4", "L5", None),
+    ("durability: L4", "durability: L5", 6, "durability", "wants L1, L2, L3, L4, strongest or weakest", "L5", None),
     ("durability: L4", "durability: L2", 6, "durability", "able with 1 node cannot give L2: it has L3, L4", "L2", None),
     ("  nodes: 1", "  nodes: 2", 5, "cluster.nodes", "able runs with 1 or 3 nodes here", "2", None),
     ("  nodes: 1", "  nodes: yes", 5, "cluster.nodes", "wants a whole number", "yes", None),
