@@ -64,6 +64,22 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "bl_kafka_positions": (P, (P,)),
     "bl_kafka_commit": (c_int, (P, P, c_int)),
     "bl_kafka_consumer_free": (None, (P,)),
+    "bl_nats_attach": (None, (P, c_int)),
+    "bl_nats_greet": (None, (P, I64)),
+    "bl_nats_hang_up": (None, (P,)),
+    "bl_nats_state": (c_int, (P,)),
+    "bl_nats_why": (c_char_p, (P,)),
+    "bl_nats_flush": (None, (P, I64)),
+    "bl_nats_producer_new": (P, (c_char_p, I64, P, c_int, I64, I64)),
+    "bl_nats_producer_free": (None, (P,)),
+    "bl_nats_send": (I64, (P, P, P, P, P, I64, I64)),
+    "bl_nats_settled": (I64, (P, P, P, P, I64)),
+    "bl_nats_answer": (c_char_p, (P, I32, P)),
+    "bl_nats_consumer_new": (P, (c_char_p, I64, P, c_int, I64, c_int)),
+    "bl_nats_consumer_free": (None, (P,)),
+    "bl_nats_receive": (I64, (P, I64, I64, P, P, P, P, P)),
+    "bl_nats_acknowledge": (None, (P, I64, I64)),
+    "bl_nats_give_back": (None, (P, I64)),
 }
 
 

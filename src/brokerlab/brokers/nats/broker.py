@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Literal
 
 from brokerlab.brokers.contract import (
@@ -16,7 +17,7 @@ from brokerlab.brokers.contract import (
     Producer,
     Progress,
 )
-from brokerlab.errors import InstallError
+from brokerlab.errors import InstallError, MachineError
 from brokerlab.model.plan import AgentPlan, CellPlan, Durability, Endpoint
 
 VERSION = "2.15.1"
@@ -67,7 +68,14 @@ class NatsBroker:
     def problems(self, cell: CellPlan) -> list[str]:
         from brokerlab.brokers.nats.settings import problems
 
-        return problems(cell)
+        found = problems(cell)
+        if cell.driver == "native":
+            secured = cell.security is not None and cell.security.tls
+            if secured:
+                found.append("driver: the native path speaks no TLS; use auto or python")
+            elif _native() is None:
+                found.append("driver: the native path is not available here (no compiler?); use auto or python")
+        return found
 
     def cluster(self, cell: CellPlan, directory: Path, logs: Path) -> Cluster:
         from brokerlab.brokers.nats.cluster import NatsCluster
@@ -83,11 +91,19 @@ class NatsBroker:
         return NatsAdmin(endpoint, cell)
 
     def producer(self, plan: AgentPlan, number: int) -> Producer:
+        native = _native_for(plan)
+        if native is not None:
+            made: Producer = native.NativeProducer(plan, number)
+            return made
         from brokerlab.brokers.nats.producer import NatsProducer
 
         return NatsProducer(plan, number)
 
     def consumer(self, plan: AgentPlan, number: int) -> Consumer:
+        native = _native_for(plan)
+        if native is not None:
+            made: Consumer = native.NativeConsumer(plan, number)
+            return made
         from brokerlab.brokers.nats.consumer import NatsConsumer
 
         return NatsConsumer(plan, number)
@@ -101,6 +117,23 @@ class NatsBroker:
 def _program(directory: Path) -> Path | None:
     """The server inside the wheel's directory, wherever pip put its scripts."""
     return next((p for p in sorted(directory.rglob("nats-server")) if p.is_file()), None)
+
+
+def _native() -> ModuleType | None:
+    """The native driver, where its library could be built."""
+    from brokerlab.brokers.nats import driver_native
+
+    return driver_native if driver_native.available() else None
+
+
+def _native_for(plan: AgentPlan) -> ModuleType | None:
+    """The native driver if the plan wants it and the connection is plain; None for the nats-py one."""
+    secured = plan.endpoint.security is not None and plan.endpoint.security.tls
+    native = None if plan.driver == "python" or secured else _native()
+    if native is None and plan.driver == "native":
+        why = "it speaks no TLS" if secured else "no C library"
+        raise MachineError(f"the native NATS path is not available: {why}", hint="use driver: auto, or install cc")
+    return native
 
 
 BROKER = NatsBroker()
