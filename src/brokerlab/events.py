@@ -10,6 +10,7 @@ from typing import Any
 
 from brokerlab.evidence.tables import EVENT
 from brokerlab.evidence.writer import SegmentWriter
+from brokerlab.secrets import redacted
 
 
 class Journal:
@@ -25,7 +26,7 @@ class Journal:
             "source": [source],
             "kind": [kind],
             "at_mono_ns": [time.monotonic_ns()],
-            "detail": [json.dumps(detail)],
+            "detail": [redacted(json.dumps(detail, ensure_ascii=False))],
         }
         with self._one_at_a_time:
             self._writer.add({**self._where, **row})

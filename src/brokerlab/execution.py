@@ -23,6 +23,7 @@ from brokerlab.load.process import Event, TalkingProcess
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, RunPlan
 from brokerlab.results.directory import RunDirectory
+from brokerlab.secrets import redacted_settings
 
 READY_S = 180.0
 PROBE_READY_S = 15.0
@@ -116,7 +117,7 @@ class Execution:
     def _check_durability(self, admin: Admin, destinations: tuple[str, ...]) -> None:
         """The declared level is compared with the one that follows from settings read back, before any load."""
         computed = admin.durability(destinations)
-        self._facts["effective_settings"] = admin.effective_settings(destinations)
+        self._facts["effective_settings"] = redacted_settings(admin.effective_settings(destinations))
         self._facts["durability"] = {"level": computed.level.value, "because": computed.because}
         self.note(self._facts)
         if computed.level is not self._cell.durability:

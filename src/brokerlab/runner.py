@@ -20,6 +20,7 @@ from brokerlab.home import cache_directory
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.results.directory import RunDirectory, run_directories
+from brokerlab.secrets import redacted, resolvable
 
 OVERHEAD_S = 12.0  # starting and stopping a cluster and its agents, for the progress bar only
 DONE = ("finished",)  # an execution in which a broker or an agent died is run again by the same command
@@ -29,8 +30,9 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
     """Execute every cell and repeat of the plan and return the run directory, ready to be analysed.
 
     An unfinished run of the same fingerprint under `root` is taken up again unless `fresh`: finished executions are
-    kept. Ctrl-C and SIGTERM save what there is and raise InterruptedRunError.
+    kept. A secret that cannot be had is a UserError before anything is made. Ctrl-C and SIGTERM save what there is and raise InterruptedRunError.
     """
+    resolvable(cell.security.password for cell in plan.cells if cell.security is not None)
     with _signals_interrupt(), _alone_on_this_host(say):
         directory = (None if fresh else _unfinished(root, plan.fingerprint)) or _new(root, plan, java)
         plan = directory.plan()
@@ -66,12 +68,13 @@ def _execute(
             hint="the same command goes on where this one stopped",
         ) from None
     except BaseException as e:
-        reason = str(e) if isinstance(e, BrokerlabError) else f"{type(e).__name__}: {e}"
+        reason = redacted(str(e) if isinstance(e, BrokerlabError) else f"{type(e).__name__}: {e}")
         with contextlib.suppress(OSError):  # on a full disk the state stays "running", which nobody runs any more
             _note_state(directory, name, state="interrupted", reason=reason, ended_unix_s=time.time())
         raise
     state = "finished" if facts.failure is None else "failed"
-    _note_state(directory, name, state=state, reason=facts.failure, drained=facts.drained, ended_unix_s=time.time())
+    failure = None if facts.failure is None else redacted(facts.failure)
+    _note_state(directory, name, state=state, reason=failure, drained=facts.drained, ended_unix_s=time.time())
     say.note(f"{name} {state}: {cell.label}, repeat {repeat} of {plan.repeats}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -57,7 +58,7 @@ def secret(reference: str) -> str:
         wrong = "is empty" if not value else "is more than one line of printable characters"
         raise UserError(f"the secret {reference} {wrong}", hint="give one line of text")
     if len(value) >= SHORTEST_HIDDEN:
-        _resolved.add(value)
+        _resolved.update((value, json.dumps(value, ensure_ascii=False)[1:-1]))  # as it is, and as it stands in JSON
     return value
 
 

@@ -104,6 +104,9 @@ def exit_code_for(error: BaseException) -> ExitCode:
 
 
 def _say_error(message: str, hint: str | None) -> None:
+    from brokerlab.secrets import redacted
+
+    message = redacted(message)  # log lines of a server may be part of it
     click.echo(f"{click.style('error:', fg='red', bold=True)} {message}", err=True)
     if hint:
         click.echo(f"  {hint}", err=True)

@@ -16,7 +16,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a field of the workload; repeatable."),
-    click.option("--broker", "brokers", metavar="NAME[,NAME]", help="Run on these brokers instead of the workload's."),
+    click.option("--broker", "brokers", metavar="NAME[,NAME]|all", help="Run on these brokers instead of the workload's; all: every one that runs here and can do it."),
     click.option("--repeats", type=click.IntRange(min=1), help="How often every cell is run."),
     click.option("--tag", help="A word to find the run by; a different tag makes a different run."),
     click.option(
@@ -44,7 +44,7 @@ def plan_from(
     endpoints: tuple[str, ...],
 ) -> RunPlan:
     """The checked plan. `source` is a workload file or the name of a shipped one."""
-    from brokerlab.brokers.registry import broker_named
+    from brokerlab.brokers.registry import BROKERS, broker_named
     from brokerlab.workload.load import plan_workload
 
     try:
@@ -56,6 +56,7 @@ def plan_from(
             tag=tag,
             endpoints=endpoint_addresses(endpoints),
             broker_named=broker_named,
+            known_brokers=tuple(BROKERS),
         )
     except UnicodeDecodeError:
         raise UserError(
@@ -66,7 +67,7 @@ def plan_from(
 
 
 def broker_names(given: str | None) -> tuple[str, ...] | None:
-    """ "kafka,nats" as names that exist; None when nothing was given."""
+    """ "kafka,nats" as names that exist, or "all"; None when nothing was given."""
     if given is None:
         return None
     from brokerlab.brokers.registry import broker_named
@@ -74,8 +75,11 @@ def broker_names(given: str | None) -> tuple[str, ...] | None:
     names = tuple(n.strip() for n in given.split(",") if n.strip())
     if not names:
         raise UserError("--broker names no broker", hint="for example --broker kafka,nats")
+    if "all" in names and len(set(names)) > 1:
+        raise UserError("--broker all stands alone", hint="it means every broker that runs here and can do it")
     for name in names:
-        broker_named(name)
+        if name != "all":
+            broker_named(name)
     return names
 
 
@@ -86,6 +90,9 @@ def endpoint_addresses(given: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for text in given:
         name, equals, addresses = text.partition("=")
+        if "@" in text:  # user:password@host: not to be repeated
+            hint = "user and password go under `security`, the password as env:NAME or file:PATH"
+            raise UserError(f"--endpoint {name if equals else ''}: an address is HOST:PORT, without a user", hint=hint)
         if not equals:
             raise UserError(f"--endpoint {text!r} names no broker", hint="write it as kafka=127.0.0.1:9092")
         broker_named(name)

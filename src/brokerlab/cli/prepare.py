@@ -11,8 +11,12 @@ if TYPE_CHECKING:
 
 
 def prepare(plan: RunPlan, say: RunListener) -> Java:
-    """Install the plan's brokers (those the user does not run) and a Java for Spark; what is there stays as it is."""
+    """Install the plan's brokers (those the user does not run) and a Java for Spark; what is there stays as it is.
+    Before that, secrets are asked for: one that is not there should cost nobody a download."""
     from brokerlab.brokers.registry import broker_named
+    from brokerlab.secrets import resolvable
+
+    resolvable(cell.security.password for cell in plan.cells if cell.security is not None)
 
     for name in dict.fromkeys(cell.broker for cell in plan.cells if not cell.endpoint):
         front = broker_named(name)

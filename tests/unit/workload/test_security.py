@@ -70,7 +70,7 @@ def test_another_reference_is_another_run(plan):
     assert len({plan(BASE).fingerprint, plan(GOOD).fingerprint, plan(other).fingerprint}) == 3
 
 
-def test_files_are_looked_for_beside_the_workload(plan, written, tmp_path):
+def test_files_are_looked_for_beside_the_workload(plan, tmp_path):
     (tmp_path / "ca.pem").write_text("")
     text = GOOD.replace("env:LAB_PASSWORD", "file:word.txt\n  ca_file: ca.pem")
     (cell,) = plan(text, endpoints={"safe": ("127.0.0.1:1",)}).cells

@@ -13,7 +13,7 @@ from brokerlab.cli.text import aligned, bytes_text, count_text, duration_text, p
 
 if TYPE_CHECKING:
     from brokerlab.cli.estimate import Estimate
-    from brokerlab.model.plan import CellPlan, RunPlan
+    from brokerlab.model.plan import CellPlan, RunPlan, Security
 
 
 @click.command()
@@ -57,6 +57,7 @@ def _settings(cell: CellPlan) -> dict[str, Any]:
         "durability": str(cell.durability),
         "durability_because": because,
         "acknowledgement": front.capabilities.acknowledgement,
+        "security": security_text(cell.security),
         "driver": cell.driver,
         "native_library": "available" if not why_not else f"not available: {why_not}",
         "broker_settings": dict(cell.broker_settings),
@@ -64,11 +65,27 @@ def _settings(cell: CellPlan) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def security_text(security: Security | None) -> str | None:
+    """What is asked of whom, and where the password is looked for; None without security."""
+    if security is None:
+        return None
+    who = f", user {security.user}, password in {security.password}" if security.password is not None else ""
+    note = "; the password crosses the wire readable" if security.password is not None and not security.tls else ""
+    return f"{security.words()}{who}{note}"
+
+
+def left_out_lines(plan: RunPlan) -> list[str]:
+    """Brokers that `all` means and that are not run."""
+    return [f"left out: {one.broker}: {one.reason}" for one in plan.left_out]
+
+
 def _lines(plan: RunPlan, rough: Estimate, settings: dict[str, dict[str, Any]]) -> list[str]:
     lines = [click.style(plan.name, bold=True)]
     if plan.question:
         lines.append(f"question: {plan.question}")
-    lines += ["", *_cell_table(plan.cells), ""]
+    lines += ["", *_cell_table(plan.cells), "", *left_out_lines(plan)]
+    if len({c.durability for c in plan.cells}) > 1:
+        lines.append("levels:   cells differ in durability; they are compared within a level, not across")
     order = [
         f"{cell}{'' if n == 1 else f' x{n}'}"
         for cell, n in ((c, sum(1 for _ in g)) for c, g in groupby(e.cell for e in plan.order))
@@ -114,6 +131,7 @@ def _setting_lines(settings: dict[str, Any]) -> list[str]:
         ["  broker", settings["broker"]],
         ["  durability", f"{settings['durability']}{f' because {because}' if because else ''}"],
         ["  acknowledged", settings["acknowledgement"]],
+        *([["  security", settings["security"]]] if settings["security"] else []),
         ["  driver", f"{settings['driver']} (C library {settings['native_library']})"],
     ]
     for name in ("broker_settings", "client_settings"):

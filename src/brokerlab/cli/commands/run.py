@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from brokerlab.cli import options
+from brokerlab.cli.commands.plan import left_out_lines
 from brokerlab.cli.finish import analyse_and_report, print_answer
 from brokerlab.cli.planning import plan_from, planning_options
 from brokerlab.cli.prepare import prepare
@@ -49,6 +50,8 @@ def run_to_answer(plan: RunPlan, root: Path, *, fresh: bool, as_json: bool, quie
     from brokerlab.runner import run
 
     with listening(quiet) as say:
+        for line in left_out_lines(plan):
+            say.note(line)
         java = prepare(plan, say)
         finished = run(plan, root, say=say, fresh=fresh, java=java.version)
     verdict = analyse_and_report(finished, quiet)
