@@ -54,6 +54,7 @@ class KafkaBroker:
             "acks=all: every in-sync replica has the message (on disk only with flush.messages=1); "
             "acks=1: the leader has it in memory; acks=0: it was handed to the network"
         ),
+        security=("tls", "password"),
     )
 
     def installation(self) -> Installation:
