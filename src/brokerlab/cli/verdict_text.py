@@ -39,6 +39,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
     headline = verdict.headline.removeprefix(f"{verdict.verdict.capitalize()}: ")  # the badge has said that
     return [
         f"{badge} {headline[:1].upper()}{headline[1:]}",
+        *_fault_lines(verdict),
         *_reason_lines(verdict),
         *_objective_lines(verdict),
         *([_delivery_line(verdict)] if verdict.delivery else []),
@@ -46,11 +47,22 @@ def verdict_lines(verdict: Verdict) -> list[str]:
     ]
 
 
+def _fault_lines(verdict: Verdict) -> list[str]:
+    """What each planned fault did."""
+    labels = _labels(verdict)
+    lines = []
+    for f in verdict.faults:
+        lost = f"{f.lost:,} lost" if f.drained else "lost: cannot tell (not drained)"
+        counts = f"{lost}, {f.duplicated:,} duplicated, {f.unknown:,} unknown"
+        lines.append(f"  fault: {labels.get(f.cell, f.cell)}, repeat {f.repeat}: {f.text}; {counts}")
+    return lines
+
+
 def _reason_lines(verdict: Verdict) -> list[str]:
     """Reasons that decide first, then notes; many alike are cut with a word about how many more there are."""
     labels = _labels(verdict)
     deciding = [r for r in verdict.reasons if r.weight != "note"]
-    notes = [r for r in verdict.reasons if r.weight == "note"]
+    notes = [r for r in verdict.reasons if r.weight == "note" and r.code != "planned_fault"]  # told above
     lines = []
     for reasons, limit in ((deciding, _SHOWN_REASONS), (notes, _SHOWN_NOTES)):
         for r in reasons[:limit]:

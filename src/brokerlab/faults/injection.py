@@ -25,13 +25,15 @@ Note = Callable[..., None]  # (kind, **detail): into the journal
 class Injection:
     """The faults of one execution. `dead` names the nodes that died by plan.
 
-    Journals `fault_begun` (fault, target, node, leader, was_leading, at_s, begun_mono_ns), then for each fault that
+    Journals `fault_begun` (fault, target, node, leader, was_leading, at_s, begun_mono_ns and
+    the bounds of the measure phase), then for each fault that
     struck a leading node `took_over` (node, fault_node, after_s) or `nothing_took_over` (fault_node, within_s).
     """
 
     def __init__(self, cell: CellPlan, cluster: Cluster, destination: str, note: Note) -> None:
         self._destination = destination
         self._note = note
+        self._measure_ns = round(cell.phases.measure_s * 1e9)
         self.dead: set[str] = set()
         self._planned: Sequence[tuple[FaultPlan, Fault]] = [
             (plan, KillNode(cluster, plan.target, self.dead)) for plan in cell.faults
@@ -62,14 +64,15 @@ class Injection:
     def _run(self, measure_from_ns: int) -> None:
         try:
             for plan, fault in self._planned:
-                if not self._strike(plan, fault, measure_from_ns + round(plan.at_s * 1e9)):
+                if not self._strike(plan, fault, measure_from_ns):
                     return
         except Exception as e:
             self._error = e
             self._note("fault_failed", text=str(e) or type(e).__name__)
 
-    def _strike(self, plan: FaultPlan, fault: Fault, at_ns: int) -> bool:
+    def _strike(self, plan: FaultPlan, fault: Fault, measure_from_ns: int) -> bool:
         """One fault from waiting for it to what came of it; False when there was no more time for it."""
+        at_ns = measure_from_ns + round(plan.at_s * 1e9)
         if not self._wait_until(at_ns - AIM_AHEAD_NS):
             return False
         aim = fault.aim(self._destination)
@@ -80,6 +83,7 @@ class Injection:
         self._note(
             "fault_begun", fault=plan.kind, what=fault.what, target=plan.target, node=aim.node, leader=aim.leader,
             was_leading=aim.was_leading, at_s=plan.at_s, begun_mono_ns=begun_ns,
+            measure_from_mono_ns=measure_from_ns, measure_until_mono_ns=measure_from_ns + self._measure_ns,
         )  # fmt: skip
         if aim.was_leading:
             self._watch_take_over(fault, aim, begun_ns)

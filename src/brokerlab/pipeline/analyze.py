@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.pipeline.bronze import Bronze, find_evidence
-from brokerlab.pipeline.checks import Findings
 from brokerlab.pipeline.executions import execution_facts
+from brokerlab.pipeline.faults import fault_rows, struck
+from brokerlab.pipeline.findings import Findings
 from brokerlab.pipeline.gold import Gold, make_gold
 from brokerlab.pipeline.session import spark_session
 from brokerlab.pipeline.summary import comparison, figures, only_finished, run_summary
 from brokerlab.pipeline.verdict import make_verdict
 from brokerlab.results.directory import RunDirectory, write_json
-from brokerlab.results.tables import COMPARISON, RESULT_TABLES, RUN_SUMMARY
+from brokerlab.results.tables import COMPARISON, FAULT, RESULT_TABLES, RUN_SUMMARY
 from brokerlab.results.verdict import Verdict
 
 READ_BY_VERDICT = ("rate_per_second", "latency_per_phase", "latency_histogram", "delivery", "agent_health",
@@ -34,7 +35,7 @@ def analyze(run_directory: Path, *, java_home: Path | None = None) -> Verdict:
     evidence Spark is not even started. The same evidence gives the same files.
     """
     run = RunDirectory(run_directory)
-    bronze = find_evidence(run.path)
+    bronze = find_evidence(run.path, messages=any(cell.faults for cell in run.plan().cells))
     gold = Gold({}, [], [], []) if bronze.is_empty() else _with_spark(run, bronze, java_home)
     verdict, tables = _judge(run, bronze, gold)
     write_tables(run, tables)
@@ -55,6 +56,7 @@ def _judge(run: RunDirectory, bronze: Bronze, gold: Gold) -> tuple[Verdict, dict
     plan, state, environment = run.plan(), run.state(), run.environment()
     rows: dict[str, list[Any]] = {n: gold.tables[n].to_pylist() if n in gold.tables else [] for n in READ_BY_VERDICT}
     found = figures(rows["rate_per_second"], rows["latency_per_phase"], rows["delivery"], rows["agent_health"])
+    rows[FAULT.name] = fault_rows(struck(gold.events), gold.outages, rows["delivery"], gold.events)
     findings = Findings(
         plan=plan,
         state=state,
@@ -68,6 +70,7 @@ def _judge(run: RunDirectory, bronze: Bronze, gold: Gold) -> tuple[Verdict, dict
     )
     summary = run_summary(only_finished(found, state), plan, environment)
     tables = {name: gold.tables.get(name, arrow_schema(t).empty_table()) for name, t in RESULT_TABLES.items()}
+    tables[FAULT.name] = pa.Table.from_pylist(rows[FAULT.name], arrow_schema(FAULT))
     tables[RUN_SUMMARY.name] = pa.Table.from_pylist(summary, arrow_schema(RUN_SUMMARY))
     tables[COMPARISON.name] = pa.Table.from_pylist(comparison(summary), arrow_schema(COMPARISON))
     return make_verdict(findings, [str(s) for s in bronze.set_aside]), tables

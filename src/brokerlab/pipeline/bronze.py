@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from brokerlab.evidence.segments import Segment, SetAside, segments
-from brokerlab.evidence.tables import ACTIVITY, ERROR, EVENT, INTERVAL, OUTCOME, READING, SEQUENCE
+from brokerlab.evidence.tables import ACTIVITY, ERROR, EVENT, INTERVAL, MESSAGE, OUTCOME, READING, SEQUENCE
 from brokerlab.model.tables import Table
 from brokerlab.pipeline.schema import empty, spark_schema
 
@@ -22,6 +22,10 @@ class Bronze:
     segments: dict[str, list[Segment]]
     set_aside: tuple[SetAside, ...]
 
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that were looked for."""
+        return tuple(table for table in (*READ, MESSAGE) if table.name in self.segments)
+
     def rows(self, table: Table) -> int:
         """Rows by the files' own footers: the number that later layers must account for."""
         return sum(s.rows for s in self.segments[table.name])
@@ -34,9 +38,9 @@ class Bronze:
         return {s.execution for t in (INTERVAL, ACTIVITY, SEQUENCE, OUTCOME) for s in self.segments[t.name]}
 
 
-def find_evidence(run_directory: Path) -> Bronze:
-    """Check every segment of every table; see evidence.segments."""
-    found = {table.name: segments(run_directory, table) for table in READ}
+def find_evidence(run_directory: Path, *, messages: bool = False) -> Bronze:
+    """Check every segment of every table; see evidence.segments. Single messages only where they are asked for."""
+    found = {table.name: segments(run_directory, table) for table in (*READ, *([MESSAGE] if messages else []))}
     aside = tuple(bad for _, set_aside in found.values() for bad in set_aside)
     return Bronze({name: good for name, (good, _) in found.items()}, aside)
 

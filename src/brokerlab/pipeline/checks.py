@@ -6,12 +6,13 @@ A check that crashes is "cannot tell", never a pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from brokerlab.model.plan import CellPlan, Phase, RunPlan
+from brokerlab.model.plan import Phase
 from brokerlab.pipeline.executions import event_detail
-from brokerlab.pipeline.summary import Figures, Row, measured_bounds
+from brokerlab.pipeline.fault_checks import as_expected, planned_faults
+from brokerlab.pipeline.findings import Findings, Weight, is_closed, reason
+from brokerlab.pipeline.summary import measured_bounds
 from brokerlab.results.verdict import Reason
 
 ACHIEVED_LIMIT = 0.99
@@ -32,43 +33,6 @@ DEATHS = {
     "broker_failed": ("broker_failed", "the broker failed"),
 }
 
-Weight = Literal["invalid", "cannot tell", "note"]
-
-
-@dataclass(frozen=True)
-class Findings:
-    """All a check may look at: what was asked, what the runner noted, and the small tables."""
-
-    plan: RunPlan
-    state: Mapping[str, Any]
-    environment: Mapping[str, Any]
-    tables: Mapping[str, list[Row]]
-    figures: Figures
-    events: list[Row] = field(default_factory=list)
-    errors: list[Row] = field(default_factory=list)
-    set_aside: tuple[tuple[str, str], ...] = ()  # (execution, text)
-    with_evidence: frozenset[str] = frozenset()
-
-    def cell(self, name: str) -> CellPlan:
-        return next(c for c in self.plan.cells if c.cell == name)
-
-    def rows(self, table: str) -> list[Row]:
-        return self.tables.get(table, [])
-
-    def execution_state(self, cell: str, repeat: int) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.state.get("executions", {}).get(f"{cell}-r{repeat}", {})
-        return found
-
-
-def _reason(
-    code: str, weight: Weight, row: Row, text: str, value: float | None = None, limit: float | None = None
-) -> Reason:
-    return Reason(code=code, weight=weight, cell=row["cell"], repeat=row["repeat"], text=text, value=value, limit=limit)
-
-
-def is_closed(cell: CellPlan) -> bool:
-    return cell.producers.schedule.arrival == "closed"
-
 
 def load_not_delivered(f: Findings) -> Iterable[Reason]:
     """Open loop: messages of the measure phase sent within it / messages due in it, below 99 %."""
@@ -88,7 +52,7 @@ def load_not_delivered(f: Findings) -> Iterable[Reason]:
                 f"the load was not delivered: {totals['sent']:,} of {totals['due']:,} messages due were sent in time"
                 f" ({achieved:.1%}, at least {ACHIEVED_LIMIT:.0%} needed)"
             )
-            yield _reason(
+            yield reason(
                 "load_not_delivered", "invalid", {"cell": cell, "repeat": repeat}, text, achieved, ACHIEVED_LIMIT
             )
 
@@ -111,9 +75,7 @@ def target_not_scheduled(f: Findings) -> Iterable[Reason]:
         share = n / planned
         if share < ACHIEVED_LIMIT:
             text = f"the agents scheduled {n:,} messages where the plan asks for {planned:,.0f} ({share:.1%})"
-            yield _reason(
-                "load_not_delivered", "invalid", {"cell": name, "repeat": repeat}, text, share, ACHIEVED_LIMIT
-            )
+            yield reason("load_not_delivered", "invalid", {"cell": name, "repeat": repeat}, text, share, ACHIEVED_LIMIT)
 
 
 def send_delay(f: Findings) -> Iterable[Reason]:
@@ -136,7 +98,7 @@ def send_delay(f: Findings) -> Iterable[Reason]:
         )
         where = {"cell": cell, "repeat": repeat}
         weight: Weight = "invalid" if late else "note"
-        yield _reason("send_delay", weight, where, text, delay / latency, SEND_DELAY_SHARE_LIMIT)
+        yield reason("send_delay", weight, where, text, delay / latency, SEND_DELAY_SHARE_LIMIT)
 
 
 def agent_saturated(f: Findings) -> Iterable[Reason]:
@@ -158,7 +120,7 @@ def agent_saturated(f: Findings) -> Iterable[Reason]:
         weight: Weight = "note" if closed else "invalid"
         tail = "the maximum found may be the agent's, not the broker's" if closed else "it was behind: it was the limit"
         text = f"agent {row['agent']} used {cpu:.2f} cores (limit {AGENT_CPU_LIMIT}); {tail}"
-        yield _reason("agent_saturated", weight, row, text, cpu, AGENT_CPU_LIMIT)
+        yield reason("agent_saturated", weight, row, text, cpu, AGENT_CPU_LIMIT)
 
 
 def noisy_neighbour(f: Findings) -> Iterable[Reason]:
@@ -172,7 +134,7 @@ def noisy_neighbour(f: Findings) -> Iterable[Reason]:
         if mean > NOISE_LIMIT_CORES:
             text = f"{mean:.2f} cores were {NOISE_METRICS[metric]} (limit {NOISE_LIMIT_CORES})"
             row = {"cell": cell, "repeat": repeat}
-            yield _reason("noisy_neighbour", "cannot tell", row, text, mean, NOISE_LIMIT_CORES)
+            yield reason("noisy_neighbour", "cannot tell", row, text, mean, NOISE_LIMIT_CORES)
 
 
 def drain_incomplete(f: Findings) -> Iterable[Reason]:
@@ -180,9 +142,9 @@ def drain_incomplete(f: Findings) -> Iterable[Reason]:
         if not row["drained"]:
             absent = row["lost"]
             text = f"group {row['group']} was not drained: {absent:,} acknowledged messages were not seen, which is not yet 'lost'"
-            yield _reason("drain_incomplete", "cannot tell", row, text, float(absent), 0.0)
+            yield reason("drain_incomplete", "cannot tell", row, text, float(absent), 0.0)
         elif row["group"] == "":
-            yield _reason("no_consumers", "note", row, "no consumers: nothing can be said about lost messages")
+            yield reason("no_consumers", "note", row, "no consumers: nothing can be said about lost messages")
 
 
 def not_steady(f: Findings) -> Iterable[Reason]:
@@ -199,7 +161,7 @@ def not_steady(f: Findings) -> Iterable[Reason]:
             f"{row['series']} {how}: variation {row['variation']:.2f}, slope {row['slope_per_minute']:+.2f} a minute"
             f" over {row['seconds']} s"
         )
-        yield _reason("not_steady", weight, row, text, row["variation"])
+        yield reason("not_steady", weight, row, text, row["variation"])
 
 
 def too_short(f: Findings) -> Iterable[Reason]:
@@ -210,17 +172,17 @@ def too_short(f: Findings) -> Iterable[Reason]:
         row = {"cell": name, "repeat": repeat}
         if labelled < SHORTEST_MEASURE_S:
             text = f"only {labelled} s were measured, {SHORTEST_MEASURE_S} s are needed"
-            yield _reason("too_short", "cannot tell", row, text, labelled, SHORTEST_MEASURE_S)
+            yield reason("too_short", "cannot tell", row, text, labelled, SHORTEST_MEASURE_S)
         elif labelled < CUT_SHORT_SHARE * planned - 1:
             text = f"{labelled} s were measured where {planned:.0f} s were planned"
-            yield _reason("cut_short", "cannot tell", row, text, labelled, planned)
+            yield reason("cut_short", "cannot tell", row, text, labelled, planned)
 
 
 def negative_latency(f: Findings) -> Iterable[Reason]:
     for row in f.rows("latency_per_phase"):
         if row["repeat"] > 0 and row["negative"] > 0:
             text = f"{row['negative']:,} samples of {row['measure']} below zero: the clocks disagree by more than the latency"
-            yield _reason("negative_latency", "invalid", row, text, float(row["negative"]), 0.0)
+            yield reason("negative_latency", "invalid", row, text, float(row["negative"]), 0.0)
 
 
 def something_died(f: Findings) -> Iterable[Reason]:
@@ -230,7 +192,7 @@ def something_died(f: Findings) -> Iterable[Reason]:
         code, how = DEATHS[event["kind"]]
         detail = event_detail(event)
         name = detail.get("node") or detail.get("agent") or event["source"]
-        yield _reason(code, "invalid", event, how.format(name=name) + _last_words(detail))
+        yield reason(code, "invalid", event, how.format(name=name) + _last_words(detail))
 
 
 def _last_words(detail: Mapping[str, Any]) -> str:
@@ -256,13 +218,13 @@ def repeats_missing(f: Findings) -> Iterable[Reason]:
         weight: Weight = "note" if any_finished else "cannot tell"
         if word == "finished":
             if f"{e.cell}-r{e.repeat}" not in f.with_evidence:
-                yield _reason("no_evidence", "invalid", row, "finished, but left no evidence that can be read")
+                yield reason("no_evidence", "invalid", row, "finished, but left no evidence that can be read")
         elif word == "failed":
-            yield _reason("failed", "invalid", row, f"failed{tail}")
+            yield reason("failed", "invalid", row, f"failed{tail}")
         elif word is None:
-            yield _reason("repeat_missing", weight, row, "has not run")
+            yield reason("repeat_missing", weight, row, "has not run")
         else:
-            yield _reason("repeat_missing", weight, row, f"was {'cut off' if word == 'running' else word}{tail}")
+            yield reason("repeat_missing", weight, row, f"was {'cut off' if word == 'running' else word}{tail}")
 
 
 def groups_silent(f: Findings) -> Iterable[Reason]:
@@ -270,20 +232,20 @@ def groups_silent(f: Findings) -> Iterable[Reason]:
     for row in f.rows("delivery"):
         if row["group"] and row["received"] == 0 and row["acknowledged"] > 0:
             text = f"group {row['group']} received nothing at all of {row['acknowledged']:,} acknowledged messages"
-            yield _reason("nothing_received", "cannot tell", row, text, 0.0, float(row["acknowledged"]))
+            yield reason("nothing_received", "cannot tell", row, text, 0.0, float(row["acknowledged"]))
 
 
 def evidence_set_aside(f: Findings) -> Iterable[Reason]:
     for execution, text in f.set_aside:
         name, _, number = execution.rpartition("-r")
         where = {"cell": name, "repeat": int(number) if number.isdigit() else None}
-        yield _reason("segment_quarantined", "cannot tell", where, f"a segment could not be read: {text}")
+        yield reason("segment_quarantined", "cannot tell", where, f"a segment could not be read: {text}")
     per: dict[tuple[str, int, str], list[str]] = {}
     for row in f.rows("quarantined_row"):
         per.setdefault((row["cell"], row["repeat"], row["table"]), []).append(row["reason"])
     for (cell, repeat, table), reasons in sorted(per.items()):
         text = f"{len(reasons)} rows of {table} broke a rule and were set aside, the first: {reasons[0]}"
-        yield _reason(
+        yield reason(
             "rows_quarantined", "cannot tell", {"cell": cell, "repeat": repeat}, text, float(len(reasons)), 0.0
         )
 
@@ -291,14 +253,16 @@ def evidence_set_aside(f: Findings) -> Iterable[Reason]:
 def errors_seen(f: Findings) -> Iterable[Reason]:
     for row in f.errors[:10]:
         text = f"{row['count']:,} x {row['kind']}: {row['text']}"
-        yield _reason("errors", "note", row, text, float(row["count"]))
+        yield reason("errors", "note", row, text, float(row["count"]))
 
 
 CHECKS: tuple[Callable[[Findings], Iterable[Reason]], ...] = (
     something_died, repeats_missing, load_not_delivered, target_not_scheduled, agent_saturated, send_delay,
     negative_latency, drain_incomplete, groups_silent, evidence_set_aside, noisy_neighbour, not_steady, too_short,
-    errors_seen,
+    errors_seen, planned_faults,
 )  # fmt: skip
+# What a planned fault does to any run: said, not held against it.
+EXPECTED_OF_A_FAULT = (load_not_delivered, agent_saturated, send_delay, not_steady)
 
 
 def all_reasons(findings: Findings, checks: Iterable[Callable[[Findings], Iterable[Reason]]] = CHECKS) -> list[Reason]:
@@ -306,7 +270,8 @@ def all_reasons(findings: Findings, checks: Iterable[Callable[[Findings], Iterab
     reasons: list[Reason] = []
     for check in checks:
         try:
-            reasons += check(findings)
+            found = check(findings)
+            reasons += as_expected(findings, found) if check in EXPECTED_OF_A_FAULT else found
         except Exception as e:
             reasons.append(
                 Reason(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -17,16 +18,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from brokerlab.errors import MeasurementError
-from brokerlab.evidence.tables import ACTIVITY, ERROR, EVENT, INTERVAL, OUTCOME, READING, SEQUENCE
+from brokerlab.evidence.tables import ACTIVITY, ERROR, EVENT, INTERVAL, MESSAGE, OUTCOME, READING, SEQUENCE
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
-from brokerlab.pipeline import agents, delivery, latency, rates, readings, steadiness
-from brokerlab.pipeline.bronze import READ, Bronze, read_bronze
+from brokerlab.pipeline import agents, delivery, faults, latency, rates, readings, steadiness
+from brokerlab.pipeline.bronze import Bronze, read_bronze
 from brokerlab.pipeline.executions import ExecutionFacts, facts_table
 from brokerlab.pipeline.silver import Silver, validated
 from brokerlab.results import tables as result
 
 QUERIES_AT_ONCE = 3
+OUTAGES = "outages"  # among the queries; no table of its own
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Gold:
     events: list[dict[str, Any]]
     errors: list[dict[str, Any]]
     executions: list[ExecutionFacts]
+    outages: list[dict[str, Any]] = field(default_factory=list)  # rows of faults.outages
 
 
 def make_gold(
@@ -52,7 +55,7 @@ def make_gold(
 def _make_gold(
     spark: SparkSession, bronze: Bronze, facts: Callable[..., list[ExecutionFacts]], planned: list[str]
 ) -> Gold:
-    silver = {t.name: validated(read_bronze(spark, bronze, t), t, planned) for t in READ}
+    silver = {t.name: validated(read_bronze(spark, bronze, t), t, planned) for t in bronze.tables()}
     some_rejected = _reconcile(bronze, silver)
     rows = {name: s.rows for name, s in silver.items()}
     wanted: dict[str, Callable[[], pa.Table]] = {
@@ -67,9 +70,26 @@ def _make_gold(
     rejected = first.get("rejected", arrow_schema(result.QUARANTINED_ROW).empty_table())
     events = first["events"].to_pylist()
     executions = facts(groups=first["groups"].to_pylist(), events=events, rejected=rejected.to_pylist())
-    made = _collect((t.name, _query(t, f)) for t, f in _frames(spark, rows, executions))
+    made = _collect(chain(_outages(spark, rows, events), _tables(spark, rows, executions)))
+    outages = made.pop(OUTAGES).to_pylist() if OUTAGES in made else []
     made[result.QUARANTINED_ROW.name] = _in_order(rejected, result.QUARANTINED_ROW)
-    return Gold(made, events, first["errors"].to_pylist() if "errors" in first else [], executions)
+    return Gold(made, events, first["errors"].to_pylist() if "errors" in first else [], executions, outages)
+
+
+def _tables(
+    spark: SparkSession, rows: Mapping[str, DataFrame], executions: list[ExecutionFacts]
+) -> Iterator[tuple[str, Callable[[], pa.Table]]]:
+    for table, frame in _frames(spark, rows, executions):
+        yield table.name, _query(table, frame)
+
+
+def _outages(
+    spark: SparkSession, rows: Mapping[str, DataFrame], events: list[dict[str, Any]]
+) -> Iterator[tuple[str, Callable[[], pa.Table]]]:
+    struck = faults.struck(events)
+    if struck and MESSAGE.name in rows:
+        found = faults.outages(rows[MESSAGE.name], spark.createDataFrame(faults.struck_table(struck)))
+        yield OUTAGES, found.toArrow
 
 
 def _frames(
@@ -132,7 +152,7 @@ def _errors(errors: DataFrame) -> DataFrame:
 
 def _reconcile(bronze: Bronze, silver: Mapping[str, Silver]) -> bool:
     """Prove that bronze = silver + quarantined for every table (or raise); says whether anything was quarantined."""
-    read = [t for t in READ if bronze.segments[t.name]]
+    read = [t for t in bronze.tables() if bronze.segments[t.name]]
     counted = reduce(DataFrame.unionByName, [silver[t.name].counted() for t in read]).groupBy("table", "good").count()
     layers = [{"table": row["table"], "good": row["good"], "n": row["count"]} for row in counted.collect()]
     check_counts({t.name: bronze.rows(t) for t in read}, layers)

@@ -11,7 +11,7 @@ import numpy as np
 from brokerlab.evidence.tables import MEASURES
 from brokerlab.model.histogram import quantile_ns
 from brokerlab.model.plan import CellPlan, Objective, Phase
-from brokerlab.pipeline.checks import Findings
+from brokerlab.pipeline.findings import Findings
 from brokerlab.pipeline.statistics import fewest_samples
 from brokerlab.results.verdict import ObjectiveResult
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from brokerlab.pipeline.checks import Findings, all_reasons
+from brokerlab.pipeline.checks import all_reasons
+from brokerlab.pipeline.findings import Findings
 from brokerlab.pipeline.objectives import objective_results
 from brokerlab.pipeline.summary import Row, computed_durability
+from brokerlab.results.fault_text import fault_sentence
 from brokerlab.results.tables import DELIVERY
-from brokerlab.results.verdict import Answer, CellVerdict, ObjectiveResult, Reason, Verdict
+from brokerlab.results.verdict import Answer, CellVerdict, FaultResult, ObjectiveResult, Reason, Verdict
 
 OF_SENDS = ("sent", "acknowledged", "rejected", "unknown")  # counted once per repeat, however many groups
 
@@ -35,6 +37,7 @@ def make_verdict(findings: Findings, quarantined: Sequence[str] = ()) -> Verdict
         delivery_violated=violated,
         objectives=tuple(objectives),
         cells=tuple(_cells(findings, reasons, finished)),
+        faults=tuple(FaultResult(**row, text=fault_sentence(row)) for row in findings.rows("fault")),
         quarantined=tuple(quarantined),
     )
 

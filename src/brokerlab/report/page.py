@@ -13,6 +13,7 @@ from brokerlab.report.sections.answer import answer_section
 from brokerlab.report.sections.charts import heat_section, spectrum_section, throughput_section
 from brokerlab.report.sections.delivery import delivery_section
 from brokerlab.report.sections.environment import environment_section
+from brokerlab.report.sections.faults import faults_section, has_faults
 from brokerlab.report.sections.headline import headline_section
 from brokerlab.report.sections.limits import limits_section
 from brokerlab.report.sections.load import load_section
@@ -65,12 +66,14 @@ def render(source: Source) -> str:
 
 
 def _body(source: Source) -> Html:
-    links = [tag("a", text, href=f"#{target}") for target, text in _NAVIGATION]
+    parts = (("faults", "Fault"), *_NAVIGATION) if has_faults(source) else _NAVIGATION
+    links = [tag("a", text, href=f"#{target}") for target, text in parts]
     return join(
         tag(
             "main",
             verdict_section(source),
             answer_section(source),
+            faults_section(source),
             tag("nav", links, aria_label="Parts of this report"),
             load_section(source),
             headline_section(source),

@@ -176,6 +176,30 @@ STEADINESS = Table(
     ),
 )  # fmt: skip
 
+FAULT = Table(
+    "fault",
+    "What each fault that was planned and happened did; counts are those of its whole execution.",
+    (
+        _CELL, _REPEAT,
+        Column("number", "int", "1", "number of the fault in its execution, in order of time, from 1"),
+        Column("fault", "string", "", "kind of fault: kill (SIGKILL of a node's process; it stays dead)"),
+        Column("node", "string", "", "node that was struck"),
+        Column("was_leading", "boolean", "", "whether that node took writes for the first destination, by what the broker said just before"),
+        Column("at_s", "double", "s", "when it was struck - beginning of the measure phase"),
+        Column("rest_s", "double", "s", "end of the measure phase - when it was struck: no outage can be seen to be longer"),
+        Column("took_over", "string", "", "node that the broker named as leading next; empty where none did, or none had to"),
+        Column("took_over_after_s", "double", "s", "when it was first named so (asked every 50 ms) - when the node was struck", nullable=True),
+        Column("publish_outage_s", "double", "s", "longest time without any acknowledgement, cut at the fault and at the end of the measure phase: largest difference of neighbours among the fault, each acknowledgement after it, and that end", nullable=True),
+        Column("publish_outage_lane_s", "double", "s", "the same of the worst lane (producer x partition); with few messages a lane pauses without any fault", nullable=True),
+        Column("delivery_outage_s", "double", "s", "longest time without any delivery, likewise, of the worst group; null without consumers", nullable=True),
+        Column("delivery_outage_lane_s", "double", "s", "the same of the worst lane and group", nullable=True),
+        _count("unknown", "sends of the execution whose outcome is unknown"),
+        _count("lost", "acknowledged, never received, all groups; a statement only when drained"),
+        _count("duplicated", "deliveries beyond the first of each message, all groups"),
+        Column("drained", "boolean", "", "every group was drained"),
+    ),
+)  # fmt: skip
+
 RUN_SUMMARY = Table(
     "run_summary",
     "One figure per cell and metric with its interval over repeats (measure phase).",
@@ -226,6 +250,6 @@ RESULT_TABLES = {
     t.name: t
     for t in (
         RATE_PER_SECOND, LATENCY_PER_SECOND, LATENCY_PER_PHASE, LATENCY_HISTOGRAM, LATENCY_HEAT, DELIVERY, LOST_RANGE,
-        AGENT_HEALTH, READING_PER_SECOND, STEADINESS, RUN_SUMMARY, COMPARISON, QUARANTINED_ROW,
+        AGENT_HEALTH, READING_PER_SECOND, STEADINESS, FAULT, RUN_SUMMARY, COMPARISON, QUARANTINED_ROW,
     )
 }  # fmt: skip

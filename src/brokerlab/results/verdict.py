@@ -32,6 +32,30 @@ class ObjectiveResult(Frozen):
     limit: float
 
 
+class FaultResult(Frozen):
+    """What one planned fault did; the columns of the table `fault` say how each figure is defined."""
+
+    cell: str
+    repeat: int
+    number: int
+    fault: str
+    node: str
+    was_leading: bool
+    at_s: float
+    rest_s: float
+    took_over: str  # empty where no node did, or none had to
+    took_over_after_s: float | None
+    publish_outage_s: float | None
+    publish_outage_lane_s: float | None
+    delivery_outage_s: float | None
+    delivery_outage_lane_s: float | None
+    unknown: int
+    lost: int
+    duplicated: int
+    drained: bool
+    text: str  # the same in a sentence
+
+
 class CellVerdict(Frozen):
     cell: str
     label: str
@@ -53,6 +77,7 @@ class Verdict(Frozen):
     delivery_violated: bool  # lost, corrupted or unexpected, after a full drain
     objectives: tuple[ObjectiveResult, ...]
     cells: tuple[CellVerdict, ...]
+    faults: tuple[FaultResult, ...] = ()
     quarantined: tuple[str, ...]  # segments set aside, with the reason each
 
     def exit_code(self) -> ExitCode:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from brokerlab.model.plan import Objective, RunPlan
-from brokerlab.pipeline.checks import CHECKS, Findings, all_reasons
+from brokerlab.pipeline.checks import CHECKS, all_reasons
+from brokerlab.pipeline.findings import Findings
 from brokerlab.pipeline.objectives import objective_results
 from brokerlab.pipeline.statistics import fewest_samples
 from brokerlab.pipeline.summary import figures

@@ -1,0 +1,146 @@
+"""fault: what each planned fault did. Outages from single messages in Spark; the rest is a handful of rows.
+
+An outage is the longest time without an acknowledgement (or delivery), cut at the fault and at the end of the measure
+phase: the largest difference of neighbours among the fault, every acknowledgement after it, and that end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sf
+
+from brokerlab.evidence.tables import MESSAGE
+from brokerlab.pipeline.executions import event_detail
+from brokerlab.pipeline.schema import declared
+
+Row = Mapping[str, Any]
+PUBLISH, DELIVERY = "publish", "delivery"
+_FAULT = ("cell", "repeat", "number")
+
+
+@dataclass(frozen=True)
+class Struck:
+    """One fault that happened: the journal's `fault_begun`. `number` counts the faults of an execution from 1."""
+
+    cell: str
+    repeat: int
+    number: int
+    fault: str
+    node: str
+    was_leading: bool
+    from_mono_ns: int
+    measure_from_mono_ns: int
+    until_mono_ns: int  # end of the measure phase
+
+
+def struck(events: Iterable[Row]) -> list[Struck]:
+    """The faults that happened, by execution and time."""
+    found: list[Struck] = []
+    begun = [e for e in events if e["kind"] == "fault_begun"]
+    for event in sorted(begun, key=lambda e: (e["cell"], e["repeat"], e["at_mono_ns"])):
+        detail = event_detail(event)
+        where = (event["cell"], event["repeat"])
+        found.append(
+            Struck(
+                *where,
+                number=1 + sum((s.cell, s.repeat) == where for s in found),
+                fault=detail["fault"],
+                node=detail["node"],
+                was_leading=detail["was_leading"],
+                from_mono_ns=detail["begun_mono_ns"],
+                measure_from_mono_ns=detail["measure_from_mono_ns"],
+                until_mono_ns=detail["measure_until_mono_ns"],
+            )
+        )
+    return found
+
+
+def struck_table(faults: Sequence[Struck]) -> pa.Table:
+    """What `outages` wants to know of them, for Spark."""
+    types = {"cell": pa.string(), "repeat": pa.int32(), "number": pa.int32(), "from_mono_ns": pa.int64(),
+             "until_mono_ns": pa.int64()}  # fmt: skip
+    return pa.table({name: pa.array([getattr(f, name) for f in faults], of) for name, of in types.items()})
+
+
+def outages(messages: DataFrame, faults: DataFrame) -> DataFrame:
+    """(cell, repeat, number, side, whole_ns, lane_ns): the longest outage of all lanes together and of the worst lane,
+    for side publish and delivery; of the worst group. `faults` has the columns of `struck_table`."""
+    delivered = sf.col("kind") == "delivery"
+    points = (
+        declared(messages, MESSAGE)
+        .where(delivered | (sf.col("outcome") == "acknowledged"))
+        .withColumn("side", sf.when(delivered, sf.lit(DELIVERY)).otherwise(sf.lit(PUBLISH)))
+        .join(sf.broadcast(faults), ["cell", "repeat"])
+        .withColumn("at", sf.least(sf.greatest("at_mono_ns", "from_mono_ns"), "until_mono_ns"))
+    )
+    stream = (*_FAULT, "side", "group")
+    whole = _longest(points, stream).groupBy(*_FAULT, "side").agg(sf.max("longest_ns").alias("whole_ns"))
+    lanes = _longest(points, (*stream, "producer", "partition"))
+    worst = lanes.groupBy(*_FAULT, "side").agg(sf.max("longest_ns").alias("lane_ns"))
+    return whole.join(sf.broadcast(worst), [*_FAULT, "side"])
+
+
+def _longest(points: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    before = sf.lag("at").over(Window.partitionBy(*key).orderBy("at"))
+    steps = points.select(*key, "at", "until_mono_ns", (sf.col("at") - sf.coalesce(before, "from_mono_ns")).alias("ns"))
+    last = sf.max("until_mono_ns") - sf.max("at")
+    return steps.groupBy(*key).agg(sf.greatest(sf.max("ns"), last).alias("longest_ns"))
+
+
+def fault_rows(
+    faults: Iterable[Struck], found: Iterable[Row], delivery: Iterable[Row], events: Iterable[Row]
+) -> list[dict[str, Any]]:
+    """Rows of the table of that name. `found` are rows of `outages`; a side without any message was out all the time."""
+    by_side = {(r["cell"], r["repeat"], r["number"], r["side"]): r for r in found}
+    delivered = list(delivery)
+    journal = list(events)
+    rows = []
+    for fault in faults:
+        of_fault = [r for r in delivered if (r["cell"], r["repeat"]) == (fault.cell, fault.repeat)]
+        rows.append(
+            {
+                "cell": fault.cell,
+                "repeat": fault.repeat,
+                "number": fault.number,
+                "fault": fault.fault,
+                "node": fault.node,
+                "was_leading": fault.was_leading,
+                "at_s": (fault.from_mono_ns - fault.measure_from_mono_ns) / 1e9,
+                "rest_s": (fault.until_mono_ns - fault.from_mono_ns) / 1e9,
+                **_take_over(fault, journal),
+                **_outage_columns(fault, by_side, PUBLISH, True),
+                **_outage_columns(fault, by_side, DELIVERY, any(r["group"] for r in of_fault)),
+                "unknown": max((r["unknown"] for r in of_fault), default=0),
+                "lost": sum(r["lost"] for r in of_fault),
+                "duplicated": sum(r["duplicated"] for r in of_fault),
+                "drained": bool(of_fault) and all(r["drained"] for r in of_fault),
+            }
+        )
+    return rows
+
+
+def _take_over(fault: Struck, events: Iterable[Row]) -> dict[str, Any]:
+    for event in events:
+        if event["kind"] == "took_over" and (event["cell"], event["repeat"]) == (fault.cell, fault.repeat):
+            detail = event_detail(event)
+            if detail.get("fault_node") == fault.node:
+                return {"took_over": detail["node"], "took_over_after_s": detail["after_s"]}
+    return {"took_over": "", "took_over_after_s": None}
+
+
+def _outage_columns(
+    fault: Struck, by_side: Mapping[tuple[str, int, int, str], Row], side: str, somebody: bool
+) -> dict[str, float | None]:
+    """Null where nobody was there to see: a cell without consumers has no delivery outage."""
+    row = by_side.get((fault.cell, fault.repeat, fault.number, side))
+    rest_ns = fault.until_mono_ns - fault.from_mono_ns
+    whole, lane = (row["whole_ns"], row["lane_ns"]) if row is not None else (rest_ns, rest_ns)
+    return {
+        f"{side}_outage_s": whole / 1e9 if somebody else None,
+        f"{side}_outage_lane_s": lane / 1e9 if somebody else None,
+    }

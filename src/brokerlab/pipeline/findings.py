@@ -1,0 +1,49 @@
+"""What checks may look at, and how they say what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from brokerlab.model.plan import CellPlan, RunPlan
+from brokerlab.pipeline.summary import Figures, Row
+from brokerlab.results.verdict import Reason
+
+Weight = Literal["invalid", "cannot tell", "note"]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All a check may look at: what was asked, what the runner noted, and the small tables."""
+
+    plan: RunPlan
+    state: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    tables: Mapping[str, list[Row]]
+    figures: Figures
+    events: list[Row] = field(default_factory=list)
+    errors: list[Row] = field(default_factory=list)
+    set_aside: tuple[tuple[str, str], ...] = ()  # (execution, text)
+    with_evidence: frozenset[str] = frozenset()
+
+    def cell(self, name: str) -> CellPlan:
+        return next(c for c in self.plan.cells if c.cell == name)
+
+    def rows(self, table: str) -> list[Row]:
+        return self.tables.get(table, [])
+
+    def execution_state(self, cell: str, repeat: int) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.state.get("executions", {}).get(f"{cell}-r{repeat}", {})
+        return found
+
+
+def reason(
+    code: str, weight: Weight, row: Row, text: str, value: float | None = None, limit: float | None = None
+) -> Reason:
+    """A reason about the cell and repeat of `row`."""
+    return Reason(code=code, weight=weight, cell=row["cell"], repeat=row["repeat"], text=text, value=value, limit=limit)
+
+
+def is_closed(cell: CellPlan) -> bool:
+    return cell.producers.schedule.arrival == "closed"

@@ -1,0 +1,37 @@
+"""A row of the table `fault` in one sentence: the same words in the verdict, on the terminal and in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+VERBS = {"kill": "killed"}
+TO_THE_END_S = 0.05  # an outage that ends so close to the end of measure is called one to the end
+
+
+def fault_sentence(row: Mapping[str, Any]) -> str:
+    """Which node, when, what took over, for how long nothing went through."""
+    led = "which led, " if row["was_leading"] else "a follower, "
+    struck = f"{row['node']}, {led}was {VERBS[row['fault']]} {row['at_s']:.1f} s into measure"
+    return f"{struck}; {take_over_text(row)}; nothing was {_silences(row)}"
+
+
+def take_over_text(row: Mapping[str, Any]) -> str:
+    if row["took_over"]:
+        return f"{row['took_over']} took over after {row['took_over_after_s']:.2f} s"
+    return "nothing took over" if row["was_leading"] else "nothing had to take over"
+
+
+def outage_text(row: Mapping[str, Any], side: str) -> str:
+    """An outage with its unit; "more than" where the measure phase ended first; "-" where nobody was there to see."""
+    outage_s = row[f"{side}_outage_s"]
+    if outage_s is None:
+        return "-"
+    return f"{'more than ' if outage_s >= row['rest_s'] - TO_THE_END_S else ''}{outage_s:.2f} s"
+
+
+def _silences(row: Mapping[str, Any]) -> str:
+    published = f"acknowledged for {outage_text(row, 'publish')}"
+    if row["delivery_outage_s"] is None:
+        return published
+    return f"{published}, nothing delivered for {outage_text(row, 'delivery')}"
