@@ -1,0 +1,1 @@
+"""Apache Pulsar: standalone or ZooKeeper, bookies and brokers; drivers on pulsar-client; readings."""

@@ -1,0 +1,55 @@
+"""Connecting with pulsar-client, and the names its topics have."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import _pulsar  # type: ignore[import-not-found]  # compiled, without types
+import pulsar
+
+from brokerlab.brokers.pulsar.settings import namespace_of
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import AgentPlan, Durability, Endpoint
+from brokerlab.secrets import secret
+
+OPERATION_TIMEOUT_S = 60
+_REFUSED = (pulsar.AuthenticationError, pulsar.AuthorizationError)
+
+
+def path() -> str:
+    return f"python (pulsar-client {version('pulsar-client')})"
+
+
+def connect(endpoint: Endpoint, operation_timeout_s: int = OPERATION_TIMEOUT_S) -> pulsar.Client:
+    """A client; it connects when its first producer or consumer is made. It starts threads: never fork afterwards."""
+    security = endpoint.security
+    tls = security is not None and security.tls
+    login = None
+    if security is not None and security.user is not None and security.password is not None:
+        login = pulsar.AuthenticationBasic(security.user, secret(security.password))
+    scheme = "pulsar+ssl" if tls else "pulsar"
+    return pulsar.Client(
+        f"{scheme}://{','.join(endpoint.addresses)}",
+        authentication=login,
+        operation_timeout_seconds=operation_timeout_s,
+        tls_trust_certs_file_path=security.ca_file if security is not None and tls else None,
+        tls_validate_hostname=tls,
+        # What goes wrong is raised or settled; a broker that is restarted is no news.
+        logger=pulsar.ConsoleLogger(_pulsar.LoggerLevel.Error),
+    )
+
+
+def partition_topic(destination: str, partition: int, level: Durability) -> str:
+    """A partition addressed by its own name: what we call partition p is p in Pulsar too."""
+    return f"persistent://{namespace_of(level)}/{destination}-partition-{partition}"
+
+
+def topics_of(plan: AgentPlan) -> list[str]:
+    """By cell-wide partition number."""
+    return [partition_topic(d, p, plan.durability) for d in plan.destinations for p in range(plan.partitions)]
+
+
+def explained(what: str, error: Exception) -> BrokerError:
+    """A library's exception as an error for people."""
+    hint = "check the user, the password and TLS" if isinstance(error, _REFUSED) else None
+    return BrokerError(f"{what}: {type(error).__name__}: {error}", hint=hint)

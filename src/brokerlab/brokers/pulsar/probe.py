@@ -1,0 +1,159 @@
+"""Pulsar's own figures: brokers and bookies over HTTP, each with its JVM's; ZooKeeper by its `mntr` command."""
+
+from __future__ import annotations
+
+import math
+import re
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brokerlab.brokers.contract import NodeInfo, Reading
+from brokerlab.brokers.pulsar.rest import get_text, tls_context
+
+SYNC_COUNT = "bookie_journal_JOURNAL_SYNC_count"
+_TIMEOUT_S = 0.8
+_LINE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? ([^ ]+)(?: \d+)?")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A metric of theirs and what we call it. `labels` must be among its labels; all that fit are added up."""
+
+    name: str
+    metric: str
+    unit: str
+    labels: str = ""
+
+
+_JVM = (
+    Figure("jvm_memory_bytes_used", "heap_used_bytes", "B", 'area="heap"'),
+    Figure("jvm_memory_bytes_committed", "heap_committed_bytes", "B", 'area="heap"'),
+    Figure("jvm_memory_direct_bytes_used", "direct_used_bytes", "B"),
+    Figure("jvm_threads_current", "threads", "1"),
+    Figure("jvm_gc_collection_seconds_count", "gc_count_total", "1"),
+    Figure("jvm_gc_collection_seconds_sum", "gc_time_seconds_total", "s"),
+    Figure("process_cpu_seconds_total", "cpu_seconds_total", "s"),
+)
+_BROKER = (
+    Figure("pulsar_in_messages_total", "messages_in_total", "1"),
+    Figure("pulsar_out_messages_total", "messages_out_total", "1"),
+    Figure("pulsar_in_bytes_total", "bytes_in_total", "B"),
+    Figure("pulsar_out_bytes_total", "bytes_out_total", "B"),
+    Figure("pulsar_broker_rate_in", "messages_in_rate", "1/s"),
+    Figure("pulsar_broker_rate_out", "messages_out_rate", "1/s"),
+    Figure("pulsar_broker_throughput_in", "bytes_in_rate", "B/s"),
+    Figure("pulsar_broker_throughput_out", "bytes_out_rate", "B/s"),
+    Figure("pulsar_broker_msg_backlog", "backlog_entries", "1"),
+    Figure("pulsar_broker_topics_count", "topics", "1"),
+    Figure("pulsar_broker_producers_count", "producers", "1"),
+    Figure("pulsar_broker_consumers_count", "consumers", "1"),
+    Figure("pulsar_broker_storage_size", "storage_bytes", "B"),
+)
+_BOOKIE = (
+    Figure(SYNC_COUNT, "journal_syncs_total", "1", 'success="true"'),
+    Figure("bookie_journal_JOURNAL_ADD_ENTRY_count", "journal_adds_total", "1", 'success="true"'),
+    Figure("bookkeeper_server_ADD_ENTRY_count", "adds_total", "1", 'success="true"'),
+    Figure("bookkeeper_server_ADD_ENTRY", "add_p99_ms", "ms", 'success="true",quantile="0.99"'),
+    Figure("bookie_WRITE_BYTES", "written_bytes_total", "B"),
+)
+_ZOOKEEPER = {  # field of mntr -> (metric, unit)
+    "zk_znode_count": ("znodes", "1"),
+    "zk_num_alive_connections": ("connections", "1"),
+    "zk_outstanding_requests": ("outstanding_requests", "1"),
+    "zk_avg_latency": ("latency_mean_ms", "ms"),
+    "zk_packets_received": ("packets_received_total", "1"),
+    "zk_packets_sent": ("packets_sent_total", "1"),
+}
+
+
+def figures_in(page: str, figures: tuple[Figure, ...]) -> dict[Figure, float]:
+    """The figures that are on a page in Prometheus' text form; samples that differ in other labels are added up."""
+    by_name: dict[str, list[Figure]] = {}
+    for figure in figures:
+        by_name.setdefault(figure.name, []).append(figure)
+    found: dict[Figure, float] = {}
+    for line in page.splitlines():
+        name = line.partition("{")[0].partition(" ")[0]
+        if name not in by_name:
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            continue
+        try:
+            value = float(match[3])
+        except ValueError:
+            continue
+        labels = set((match[2] or "").replace(", ", ",").split(","))
+        for figure in by_name[name]:
+            if set(filter(None, figure.labels.split(","))) <= labels and math.isfinite(value):
+                found[figure] = found.get(figure, 0.0) + value
+    return found
+
+
+def sync_count(bookie_url: str) -> int:
+    """How often this bookie's journal was synced. Raises OSError."""
+    return int(sum(figures_in(get_text(f"{bookie_url}/metrics", 10.0), _BOOKIE[:1]).values()))
+
+
+def monitor(host: str, port: int) -> dict[str, str]:
+    """ZooKeeper's answer to `mntr`. Raises OSError."""
+    with socket.create_connection((host, port), timeout=_TIMEOUT_S) as connection:
+        connection.sendall(b"mntr")
+        answer = b""
+        while chunk := connection.recv(65536):
+            answer += chunk
+    return dict(line.split("\t", 1) for line in answer.decode(errors="replace").splitlines() if "\t" in line)
+
+
+class PulsarProbe:
+    """See brokers.contract.BrokerProbe."""
+
+    def __init__(self, nodes: tuple[NodeInfo, ...]) -> None:
+        self._nodes = nodes
+        self._contexts: Mapping[str, ssl.SSLContext | None] = {
+            node.name: tls_context(node.urls.get("ca_file"))
+            if node.urls.get("broker", "").startswith("https")
+            else None
+            for node in nodes
+        }
+
+    def read(self) -> list[Reading]:
+        readings: list[Reading] = []
+        for node in self._nodes:
+            if "zookeeper" in node.urls:
+                readings += _zookeeper_readings(node)
+            if "broker" in node.urls:
+                # The page without the slash is a redirection to the one with it.
+                url = f"{node.urls['broker']}/metrics/"
+                readings += _page_readings(node.name, url, (*_JVM, *_BROKER), self._contexts[node.name])
+            if "bookie" in node.urls:
+                # The JVM of a bookie inside a standalone broker is that broker's.
+                figures = _BOOKIE if "broker" in node.urls else (*_JVM, *_BOOKIE)
+                readings += _page_readings(node.name, f"{node.urls['bookie']}/metrics", figures, None)
+        return readings
+
+
+def _page_readings(name: str, url: str, figures: tuple[Figure, ...], context: ssl.SSLContext | None) -> list[Reading]:
+    try:
+        found = figures_in(get_text(url, _TIMEOUT_S, context), figures)
+    except OSError:
+        return []
+    return [
+        Reading(f"{'jvm' if figure in _JVM else 'broker'}:{name}", figure.metric, value, figure.unit)
+        for figure, value in found.items()
+    ]
+
+
+def _zookeeper_readings(node: NodeInfo) -> list[Reading]:
+    host, _, port = node.urls["zookeeper"].rpartition(":")
+    try:
+        values = monitor(host, int(port))
+        return [
+            Reading(f"broker:{node.name}", metric, float(values[name]), unit)
+            for name, (metric, unit) in _ZOOKEEPER.items()
+            if name in values
+        ]
+    except (OSError, ValueError):
+        return []

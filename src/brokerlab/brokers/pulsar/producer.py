@@ -1,0 +1,104 @@
+"""Publishing: one library producer per partition; the library's thread calls back for every message."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any
+
+import _pulsar  # type: ignore[import-not-found]  # compiled, without types
+import numpy as np
+import pulsar
+
+from brokerlab.brokers.pulsar.client import connect, explained, path, topics_of
+from brokerlab.brokers.pulsar.outcomes import outcome_of
+from brokerlab.brokers.pulsar.settings import client_settings_of
+from brokerlab.model.blocks import ACKNOWLEDGED, NOTHING_SETTLED, Block, Settlements
+from brokerlab.model.plan import AgentPlan
+
+
+class PulsarProducer:
+    """See brokers.contract.Producer."""
+
+    def __init__(self, plan: AgentPlan, number: int) -> None:  # noqa: ARG002 - all producers are configured alike
+        assert plan.producers is not None
+        self.path = path()
+        self._window = max(plan.producers.schedule.window or 0, plan.producers.window_limit)
+        self._in_flight = 0
+        self._done: deque[tuple[int, Any, int]] = deque()  # (index, result, when): appended by the library's thread
+        self._client = connect(plan.endpoint)
+        try:
+            self._senders = [self._open(topic, plan) for topic in topics_of(plan)]
+        except pulsar.PulsarException as e:
+            _close_quietly(self._client.close)
+            raise explained("cannot publish", e) from e
+
+    def _open(self, topic: str, plan: AgentPlan) -> Callable[..., None]:
+        """The `send_async` below the library's Python layer, which would build every message from ten arguments."""
+        assert plan.producers is not None
+        settings = client_settings_of(plan.client_settings)
+        producer = self._client.create_producer(
+            topic,
+            send_timeout_millis=max(int(plan.producers.send_timeout_s * 1000), 10),
+            max_pending_messages=self._window + 1,  # `send` stops at the window, so this queue is never full
+            block_if_queue_full=False,
+            batching_enabled=settings["batching_enabled"] == "true",
+            batching_max_messages=int(settings["batching_max_messages"]),
+            batching_max_allowed_size_in_bytes=int(settings["batching_max_allowed_size_in_bytes"]),
+            batching_max_publish_delay_ms=int(settings["batching_max_publish_delay_ms"]),
+            compression_type=getattr(_pulsar.CompressionType, settings["compression_type"]),
+        )
+        send: Callable[..., None] = producer._producer.send_async
+        return send
+
+    def send(self, block: Block) -> int:
+        taken = min(len(block), self._window - self._in_flight)
+        if taken <= 0:
+            return 0
+        builder, senders, done = _pulsar.MessageBuilder, self._senders, self._done.append
+        partitions = block.partitions.tolist()
+        self._in_flight += taken
+        for i, payload in enumerate(block.payloads()[:taken]):
+            # An exception inside a callback would end the process: it does nothing that can fail.
+            senders[partitions[i]](builder().content(payload).build(), _callback(done, block.first_index + i))
+        return taken
+
+    def settled(self) -> Settlements:
+        count = len(self._done)
+        if not count:
+            return NOTHING_SETTLED
+        pop = self._done.popleft
+        indices, results, times = zip(*[pop() for _ in range(count)], strict=True)
+        self._in_flight -= count
+        kinds = Counter(results)
+        outcomes: Any = np.zeros(count, np.uint8)
+        errors: dict[str, int] = {}
+        if len(kinds) > 1 or _pulsar.Result.Ok not in kinds:
+            outcomes = np.array([outcome_of(result.name) for result in results], np.uint8)
+            errors = {r.name: n for r, n in kinds.items() if outcome_of(r.name) != ACKNOWLEDGED}
+        return Settlements(np.array(indices, np.int64), outcomes, np.array(times, np.int64), errors)
+
+    def close(self, deadline_mono_ns: int) -> None:
+        """The library waits for what is open, as long as its send timeout: so it closes in a thread of its own."""
+        closing = threading.Thread(target=_close_quietly, args=(self._client.close,), daemon=True)
+        closing.start()
+        closing.join(max((deadline_mono_ns - time.monotonic_ns()) / 1e9, 0.1))
+        if closing.is_alive():
+            _close_quietly(self._client.shutdown)
+
+
+def _callback(done: Callable[[tuple[int, Any, int]], None], index: int) -> Callable[[Any, Any], None]:
+    now = time.monotonic_ns
+
+    def settle(result: Any, message_id: Any) -> None:  # noqa: ARG001 - the library gives it
+        done((index, result, now()))
+
+    return settle
+
+
+def _close_quietly(close: Callable[[], None]) -> None:
+    with contextlib.suppress(pulsar.PulsarException):  # closed already, or nobody there: either way it is over
+        close()

@@ -1,0 +1,104 @@
+"""Proof that a Pulsar cluster is ready: an acknowledged write with the wanted quorums, and the syncs it caused."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import pulsar
+
+from brokerlab.brokers.pulsar.admin import PulsarAdmin
+from brokerlab.brokers.pulsar.client import connect, partition_topic
+from brokerlab.brokers.pulsar.probe import sync_count
+from brokerlab.brokers.pulsar.rest import Rest, RestError, get_text
+from brokerlab.brokers.pulsar.settings import settings_of
+from brokerlab.cluster.process import ServerProcess
+from brokerlab.cluster.readiness import wait_until
+from brokerlab.errors import BrokerDiedError, BrokerError
+from brokerlab.model.plan import CellPlan, Endpoint
+
+READY = "brokerlab-ready"
+_ASK_S = 15.0
+
+
+class Readiness:
+    """The stages, in their order; each raises NotReadyError or BrokerDiedError."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        cell: CellPlan,
+        deadline_mono_ns: int,
+        died: Callable[[], tuple[str, ...]],
+        log_tail: Callable[[], str],
+    ) -> None:
+        self._endpoint = endpoint
+        self._cell = cell
+        self._deadline = deadline_mono_ns
+        self._died = died
+        self._log_tail = log_tail
+        self._web = [a for a in endpoint.options["web"].split(",") if a]
+        self._bookies = [a for a in endpoint.options["bookies"].split(",") if a]
+
+    def _until(self, what: str, condition: Callable[[], bool]) -> None:
+        wait_until(what, condition, self._deadline, died=self._died, log_tail=self._log_tail, every_s=0.2)
+
+    def metadata(self, setup: ServerProcess) -> None:
+        """Until the one-off program that writes the cluster's metadata has done so."""
+
+        def done() -> bool:
+            code = setup.exit_code()
+            if code:
+                raise BrokerDiedError(f"the cluster's metadata could not be written:\n{setup.log_tail(30)}")
+            return code == 0
+
+        self._until("the cluster's metadata", done)
+
+    def bookies(self) -> None:
+        self._until(
+            "every bookie answers",
+            lambda: all(get_text(f"{url}/api/v1/bookie/is_ready", _ASK_S) is not None for url in self._bookies),
+        )
+
+    def brokers(self) -> None:
+        self._until("every broker is healthy", lambda: all(map(self._healthy, self._web)))
+
+    def _healthy(self, address: str) -> bool:
+        own = {**self._endpoint.options, "web": address}
+        rest = Rest(self._endpoint.model_copy(update={"options": own}), _ASK_S)
+        try:
+            rest.get("/admin/v2/brokers/health")
+            rest.get("/admin/v2/namespaces/public/default")
+        except RestError as e:
+            if e.status == 401:
+                raise  # no time will heal a password
+            raise OSError(e.message) from e
+        except BrokerError as e:
+            raise OSError(e.message) from e
+        return True
+
+    def acknowledged_write(self) -> None:
+        syncs_wanted = settings_of(self._cell).syncs
+        before = self._syncs() if syncs_wanted else 0
+        self._until("an acknowledged write with the wanted quorums", self._writes)
+        if syncs_wanted:
+            self._until("the bookies to count the write's syncs", lambda: self._syncs() > before)
+
+    def _syncs(self) -> int:
+        return sum(map(sync_count, self._bookies))
+
+    def _writes(self) -> bool:
+        admin = PulsarAdmin(self._endpoint, self._cell)
+        client = connect(self._endpoint, int(_ASK_S))
+        try:
+            with contextlib.suppress(RestError):  # an attempt before this one may have made it
+                admin.create((READY,), 1, ())
+            topic = partition_topic(READY, 0, self._cell.durability)
+            client.create_producer(topic, send_timeout_millis=int(_ASK_S * 1000)).send(b"?")
+        except (pulsar.PulsarException, BrokerError) as e:
+            raise OSError(f"{type(e).__name__}: {e}") from e
+        finally:
+            with contextlib.suppress(pulsar.PulsarException):
+                client.close()
+        admin.delete((READY,), ())
+        return True

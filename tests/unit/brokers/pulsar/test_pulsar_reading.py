@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from brokerlab.brokers.pulsar.consumer import position, share_of
+from brokerlab.brokers.pulsar.probe import Figure, figures_in
+
+PAGE = """\
+# TYPE bookie_journal_JOURNAL_SYNC_count counter
+bookie_journal_JOURNAL_SYNC_count{success="false", journalIndex="0"} 3
+bookie_journal_JOURNAL_SYNC_count{success="true", journalIndex="0"} 40
+bookie_journal_JOURNAL_SYNC_count{success="true", journalIndex="1"} 2
+pulsar_broker_rate_in{cluster="lab"} 1.5 1700000000000
+jvm_threads_current 77.0
+latency{quantile="0.99"} NaN
+broken{ 5
+"""
+
+
+def test_samples_with_the_labels_wanted_are_added_up_and_others_are_not() -> None:
+    syncs = Figure("bookie_journal_JOURNAL_SYNC_count", "syncs", "1", 'success="true"')
+    rate = Figure("pulsar_broker_rate_in", "rate", "1/s")
+    threads = Figure("jvm_threads_current", "threads", "1")
+    assert figures_in(PAGE, (syncs, rate, threads)) == {syncs: 42.0, rate: 1.5, threads: 77.0}
+
+
+def test_what_is_no_number_or_not_there_gives_no_figure() -> None:
+    assert (
+        figures_in(PAGE, (Figure("latency", "l", "ms"), Figure("absent", "a", "1"), Figure("broken", "b", "1"))) == {}
+    )
+
+
+def test_positions_grow_with_ledger_entry_and_place_in_the_batch() -> None:
+    places = [(0, 0, -1), (5, 0, 0), (5, 0, 1), (5, 0, 2047), (5, 1, -1), (6, 0, 0), (2**24 - 1, 2**28 - 1, 2047)]
+    packed = [position(*p) for p in places]
+    assert packed == sorted(set(packed))
+    assert packed[0] == 0
+    assert packed[-1] == 2**63 - 1
+
+
+@pytest.mark.parametrize("place", [(2**24, 0, 0), (0, 2**28, 0), (0, 0, 2048), (-1, -1, -1)])
+def test_a_place_that_does_not_fit_has_no_position(place: tuple[int, int, int]) -> None:
+    assert position(*place) == -1
+
+
+@pytest.mark.parametrize(("partitions", "members"), [(4, 1), (4, 2), (5, 3), (3, 3)])
+def test_consumers_divide_the_partitions_when_there_are_enough(partitions: int, members: int) -> None:
+    topics = [f"t{i}" for i in range(partitions)]
+    shares = [share_of(topics, n, members) for n in range(members)]
+    assert sorted(t for own, _ in shares for t in own) == topics
+    assert not any(shared for _, shared in shares)
+    assert shares[0][0] == topics[::members]
+
+
+def test_more_consumers_than_partitions_share_them_and_leave_none_out() -> None:
+    shares = [share_of(["a", "b"], n, 5) for n in range(5)]
+    assert all(shared and len(own) == 1 for own, shared in shares)
+    assert {own[0] for own, _ in shares} == {"a", "b"}
