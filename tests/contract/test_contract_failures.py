@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from contract_load import PATIENCE_S, cell_for, deadline
 from contract_servers import Running, offered, start, weakest_level
@@ -31,10 +31,13 @@ def test_a_killed_server_makes_open_messages_unknown_and_nothing_hangs(name: str
         sender.settle()
         # Frozen first, so that what is sent now surely stays open.
         (pid,) = (node.pid for node in cluster.nodes())
-        os.kill(pid, signal.SIGSTOP)
+        whole = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]  # some serve by child processes
+        for process in whole:
+            process.suspend()
         taken = sender.producer.send(sender.block(50))
         sender.taken += taken
-        os.kill(pid, signal.SIGKILL)
+        for process in whole:
+            process.kill()
         until = deadline()
         while not cluster.dead_nodes():
             assert time.monotonic_ns() < until

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 BROKERS = {
     "kafka": "brokerlab.brokers.kafka.broker",
     "nats": "brokerlab.brokers.nats.broker",
+    "postgresql": "brokerlab.brokers.postgresql.broker",
     "memory": "brokerlab.brokers.memory.broker",
     "faulty": "brokerlab.brokers.faulty.broker",
 }

@@ -1,0 +1,1 @@
+"""PostgreSQL as a queue: server processes, tables, drivers on libpq's pipeline mode, readings."""

@@ -1,0 +1,72 @@
+"""PostgreSQL's binary arrays from and to numpy: a whole block is one parameter, a whole batch one value."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import numpy.typing as npt
+
+from brokerlab.model.blocks import Block, Int32s, Int64s
+
+BYTEA, INT8, INT4 = 17, 20, 23
+_HEADER = struct.Struct(">iiIii")  # dimensions, has nulls, element type, length, lower bound
+_HEADER_BYTES = _HEADER.size
+
+
+def array(element_type: int, count: int, elements: bytes) -> bytes:
+    """A one-dimensional array of already encoded elements."""
+    return _HEADER.pack(1, 0, element_type, count, 1) + elements if count else struct.pack(">iiI", 0, 0, element_type)
+
+
+def int4_elements(values: Int32s) -> bytes:
+    return _elements(values, ">i4")
+
+
+def int8_elements(values: Int64s) -> bytes:
+    return _elements(values, ">i8")
+
+
+def _elements(values: npt.NDArray[np.signedinteger], kind: str) -> bytes:
+    rows = np.empty(len(values), np.dtype([("bytes", ">i4"), ("value", kind)]))
+    rows["bytes"] = np.dtype(kind).itemsize
+    rows["value"] = values
+    return rows.tobytes()
+
+
+def bytea_elements(block: Block) -> bytes:
+    """The messages of a block, each behind its length. Copies."""
+    n, size = len(block), int(block.lengths[0]) if len(block) else 0
+    if n == 0:
+        return b""
+    if bool((block.lengths == size).all()) and n > 1:
+        first = int(block.offsets[0])
+        stride = int(block.offsets[1]) - first
+        if stride > 0 and bool((np.diff(block.offsets) == stride).all()):
+            rows = np.empty(n, np.dtype([("bytes", ">i4"), ("message", f"V{size}")]))
+            rows["bytes"] = size
+            rows["message"] = np.ndarray(n, f"V{size}", block.buffer, offset=first, strides=(stride,))
+            return rows.tobytes()
+    parts = []
+    for length, payload in zip(block.lengths.tolist(), block.payloads(), strict=True):
+        parts += [struct.pack(">i", length), payload]
+    return b"".join(parts)
+
+
+def int8_array(values: Int64s) -> bytes:
+    return array(INT8, len(values), int8_elements(values))
+
+
+def read_int4_array(value: bytes) -> Int32s:
+    return _read(value, ">i4").astype(np.int32)
+
+
+def read_int8_array(value: bytes) -> Int64s:
+    return _read(value, ">i8").astype(np.int64)
+
+
+def _read(value: bytes, kind: str) -> npt.NDArray[np.signedinteger]:
+    """The elements of an array without nulls."""
+    rows = np.frombuffer(value, np.dtype([("bytes", ">i4"), ("value", kind)]), offset=_HEADER_BYTES)
+    numbers: npt.NDArray[np.signedinteger] = rows["value"]
+    return numbers

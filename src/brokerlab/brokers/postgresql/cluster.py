@@ -1,0 +1,273 @@
+"""PostgreSQL servers as child processes on loopback: a primary, and standbys that follow it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.postgresql.configuration import (
+    AUTHENTICATION_NONE,
+    AUTHENTICATION_PASSWORD,
+    AUTHENTICATION_TLS,
+    follow_line,
+    password_line,
+    server_file,
+)
+from brokerlab.brokers.postgresql.connection import USER, conninfo
+from brokerlab.brokers.postgresql.settings import settings_of
+from brokerlab.brokers.postgresql.unprivileged import Account, account_for
+from brokerlab.cluster.certificates import Certificates, make_certificates
+from brokerlab.cluster.ports import free_ports
+from brokerlab.cluster.process import ServerProcess
+from brokerlab.cluster.readiness import wait_until
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.secrets import secret
+
+READY = "brokerlab_ready"
+STOP_FAST = signal.SIGINT  # PostgreSQL's fast shutdown; SIGTERM would wait for clients to go
+CHILDREN_S = 30.0
+
+
+class PostgresqlCluster:
+    """See brokers.contract.Cluster and CanLoseANode. Nothing takes over from a primary that is lost: PostgreSQL has no
+    such part of its own."""
+
+    def __init__(self, cell: CellPlan, programs: Path, directory: Path, logs: Path) -> None:
+        self._settings = settings_of(cell)
+        self._security = cell.security
+        self._programs = programs
+        self._directory = directory
+        self._ports = free_ports(cell.nodes)
+        self._names = [f"postgresql-{i + 1}" for i in range(cell.nodes)]
+        self._logs = logs
+        self._processes: list[ServerProcess] = []
+        self._ca_file: Path | None = None
+
+    @property
+    def _user(self) -> str:
+        return (self._security.user if self._security else None) or USER
+
+    @property
+    def _password_file(self) -> Path | None:
+        wanted = self._security is not None and self._security.password is not None
+        return self._directory / "password" if wanted else None
+
+    def start(self) -> None:
+        """Make one data directory, copy it for the standbys before anything has run in it, and start all."""
+        if self._directory.exists():
+            shutil.rmtree(self._directory)
+        self._directory.mkdir(parents=True)
+        account = account_for(self._programs, self._directory)
+        account.give(self._directory)
+        certificates = self._secure(account)
+        primary = self._directory / self._names[0]
+        self._initialise(account, primary)
+        for name in self._names[1:]:
+            self._run(account, ["cp", "-R", "-p", str(primary), str(self._directory / name)], "the copy for a standby")
+        for i, name in enumerate(self._names):
+            self._configure(i, self._directory / name, certificates, account)
+        env = _environment()
+        self._processes = []
+        for name in self._names:
+            home = self._directory / name
+            command = [*account.prefix, str(self._programs / "bin" / "postgres"), "-D", str(home)]
+            self._processes.append(ServerProcess(name, command, self._logs / f"{name}.log", home, env))
+        for process in self._processes:
+            process.start()
+
+    def _secure(self, account: Account) -> Certificates | None:
+        """The password's file and the certificates, where asked for; both belong to the servers' account."""
+        if self._password_file is not None:
+            assert self._security is not None
+            assert self._security.password is not None
+            self._password_file.touch(mode=0o600)
+            self._password_file.write_text(password_line(self._user, secret(self._security.password)))
+            account.give(self._password_file)
+        if self._security is None or not self._security.tls:
+            return None
+        certificates = make_certificates(self._directory / "certificates")
+        self._ca_file = certificates.ca_file
+        for path in (certificates.ca_file.parent, *certificates.ca_file.parent.iterdir()):
+            account.give(path)
+        return certificates
+
+    def _initialise(self, account: Account, home: Path) -> None:
+        command = [
+            str(self._programs / "bin" / "initdb"),
+            "-D",
+            str(home),
+            "-U",
+            self._user,
+            "-E",
+            "UTF8",
+            "--no-locale",
+        ]
+        once = self._directory / "initial-password"
+        if self._password_file is None:
+            command += ["--auth=trust"]
+        else:
+            assert self._security is not None
+            assert self._security.password is not None
+            once.touch(mode=0o600)
+            once.write_text(secret(self._security.password) + "\n")
+            account.give(once)
+            command += ["--auth=scram-sha-256", f"--pwfile={once}"]
+        try:
+            self._run(account, command, "initdb")
+        finally:
+            once.unlink(missing_ok=True)
+
+    def _run(self, account: Account, command: list[str], what: str) -> None:
+        done = subprocess.run(
+            [*account.prefix, *command],
+            cwd=self._directory, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            said = "\n".join((done.stderr or done.stdout).splitlines()[-5:])
+            raise BrokerError(f"PostgreSQL could not be prepared, {what} failed:\n{said}", hint="see above")
+
+    def _configure(self, i: int, home: Path, certificates: Certificates | None, account: Account) -> None:
+        text = server_file(self._ports[i], self._settings, len(self._names) - 1, certificates)
+        if i > 0:
+            text += follow_line(self._ports[0], i + 1, self._user, self._password_file, self._ca_file)
+            signal_file = home / "standby.signal"
+            signal_file.touch(mode=0o600)
+            account.give(signal_file)
+        with (home / "postgresql.conf").open("a") as out:
+            out.write(text)
+        authentication = AUTHENTICATION_NONE if self._password_file is None else AUTHENTICATION_PASSWORD
+        (home / "pg_hba.conf").write_text(authentication if certificates is None else AUTHENTICATION_TLS)
+
+    def wait_ready(self, deadline_mono_ns: int) -> None:
+        def wait(what: str, condition) -> None:  # type: ignore[no-untyped-def]
+            wait_until(what, condition, deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail, every_s=0.05)
+
+        wait("every node answers", self._answers)
+        if len(self._names) > 1:
+            wait("every standby follows the primary", self._replicates)
+        wait(f"a write with synchronous_commit {self._settings.synchronous_commit}", self._acknowledges)
+
+    def _answers(self) -> bool:
+        return all(self._ask(i, "SELECT 1") == 1 for i in range(len(self._names)))
+
+    def _replicates(self) -> bool:
+        return (
+            self._ask(0, "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'") == len(self._names) - 1
+        )
+
+    def _acknowledges(self) -> bool:
+        """A write that commits the way producers' writes do."""
+        made = self._ask(0, f"CREATE TABLE {READY} AS SELECT 1 AS one; DROP TABLE {READY}; SELECT 1", seconds=30)
+        return made == 1
+
+    def _ask(self, i: int, question: str, seconds: int = 5) -> int:
+        """The number a node answers with. Raises OSError."""
+        endpoint = self.endpoint().model_copy(update={"addresses": (f"127.0.0.1:{self._ports[i]}",)})
+        settings = f"-c statement_timeout={seconds}s"
+        warnings: list[str] = []
+        try:
+            with psycopg.connect(
+                conninfo(endpoint, "brokerlab-ready", writing=False, settings=settings), autocommit=True
+            ) as connection:
+                connection.add_notice_handler(lambda notice: warnings.append(notice.message_primary or "a warning"))
+                cursor = connection.execute(question)
+                while cursor.nextset():
+                    pass
+                row = cursor.fetchone()
+        except psycopg.Error as e:
+            raise OSError(" ".join(str(e).split())) from e
+        if warnings:  # a commit that has given up waiting for a standby succeeds, with a warning only
+            raise OSError(warnings[0])
+        return int(row[0]) if row else 0
+
+    def endpoint(self) -> Endpoint:
+        security = self._security
+        if security is not None and self._ca_file is not None:
+            security = security.model_copy(update={"ca_file": str(self._ca_file)})
+        return Endpoint(addresses=tuple(f"127.0.0.1:{port}" for port in self._ports), security=security)
+
+    def nodes(self) -> tuple[NodeInfo, ...]:
+        """`urls` name where the password is, never what it is."""
+        tls = "disable" if self._ca_file is None else "verify-full"
+        common = f"user='{self._user}' dbname=postgres sslmode={tls}"
+        common += "" if self._ca_file is None else f" sslrootcert='{self._ca_file}'"
+        common += "" if self._password_file is None else f" passfile='{self._password_file}'"
+        return tuple(
+            NodeInfo(process.name, process.pid, {"conninfo": f"host=127.0.0.1 port={port} {common}"})
+            for process, port in zip(self._processes, self._ports, strict=True)
+        )
+
+    def dead_nodes(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self._processes if p.died())
+
+    def log_tail(self, lines: int = 20) -> str:
+        return "\n".join(f"[{p.name}]\n{p.log_tail(lines)}" for p in self._processes)
+
+    def leading_node(self, destination: str) -> str:  # noqa: ARG002 - one primary for all
+        for i, process in enumerate(self._processes):
+            if process.is_running():
+                with contextlib.suppress(OSError):
+                    if self._ask(i, "SELECT (NOT pg_is_in_recovery())::int") == 1:
+                        return process.name
+        raise BrokerError("no PostgreSQL node takes writes", hint="nothing takes over when the primary is lost")
+
+    def kill_node(self, name: str) -> None:
+        process = {p.name: p for p in self._processes}[name]
+        family = _children(process)
+        process.kill()
+        _end(family)
+
+    def stop(self) -> None:
+        """Standbys last: a primary that waits for one could not finish."""
+        for process in self._processes:
+            family = _children(process)
+            process.stop(first=STOP_FAST)
+            _end(family)
+
+    def clean(self) -> None:
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _environment() -> dict[str, str]:
+    """Little: no PG* variable of the user's, and no secret."""
+    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", "TZ": "UTC"}
+
+
+def _children(process: ServerProcess) -> list[psutil.Process]:
+    """A node's other processes. Each is in a session of its own, so that its group does not name them."""
+    if not process.is_running():
+        return []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(process.pid).children(recursive=True)
+    return []
+
+
+def _end(family: list[psutil.Process]) -> None:
+    """They end by themselves when their postmaster is gone, but not at once; psutil never signals a reused pid."""
+    for one in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    until = time.monotonic() + CHILDREN_S
+    while any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in _alive(family)):
+        if time.monotonic() > until:
+            raise BrokerError(f"processes of PostgreSQL do not end: {[one.pid for one in family]}")
+        time.sleep(0.01)
+
+
+def _alive(family: list[psutil.Process]) -> list[psutil.Process]:
+    found = []
+    for one in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if one.is_running() and one.status() != psutil.STATUS_ZOMBIE:
+                found.append(one)
+    return found

@@ -1,0 +1,73 @@
+"""The files of one PostgreSQL node: what it listens on, whom it lets in, whom it follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from brokerlab.brokers.postgresql.settings import ServerSettings
+from brokerlab.cluster.certificates import Certificates
+
+AUTHENTICATION_TLS = "hostssl all,replication all 127.0.0.1/32 scram-sha-256\n"
+AUTHENTICATION_PASSWORD = "host all,replication all 127.0.0.1/32 scram-sha-256\n"
+AUTHENTICATION_NONE = "host all,replication all 127.0.0.1/32 trust\n"
+
+
+def standby_name(number: int) -> str:
+    """What node `number` (from 2) calls itself towards the primary."""
+    return f"s{number}"
+
+
+def server_file(port: int, settings: ServerSettings, standbys: int, certificates: Certificates | None) -> str:
+    """What is added to postgresql.conf; the same on primary and standbys, but for the port."""
+    values = {
+        "listen_addresses": "127.0.0.1",
+        "port": str(port),
+        "unix_socket_directories": "",
+        "fsync": settings.fsync,
+        "synchronous_commit": settings.synchronous_commit,
+        "password_encryption": "scram-sha-256",
+        "lc_messages": "C",
+        "log_min_messages": "warning",
+        **settings.others,
+    }
+    if standbys:
+        values |= {"wal_level": "replica", "hot_standby": "on", "max_wal_senders": "10", "wal_keep_size": "256MB"}
+    if settings.synchronous_standbys:
+        names = ", ".join(standby_name(number) for number in range(2, standbys + 2))
+        values["synchronous_standby_names"] = f"ANY {settings.synchronous_standbys} ({names})"
+    if certificates is not None:
+        values |= {
+            "ssl": "on",
+            "ssl_cert_file": str(certificates.certificate_file),
+            "ssl_key_file": str(certificates.key_file),
+        }
+    return "".join(f"{name} = {_value(text)}\n" for name, text in values.items())
+
+
+def follow_line(primary_port: int, number: int, user: str, password_file: Path | None, ca_file: Path | None) -> str:
+    """Makes node `number` a standby of the primary. The password stays in its file."""
+    parts = [
+        "host=127.0.0.1",
+        f"port={primary_port}",
+        f"user={_word(user)}",
+        f"application_name={standby_name(number)}",
+    ]
+    if password_file is not None:
+        parts.append(f"passfile={_word(str(password_file))}")
+    if ca_file is not None:
+        parts += ["sslmode=verify-full", f"sslrootcert={_word(str(ca_file))}"]
+    return f"primary_conninfo = {_value(' '.join(parts))}\n"
+
+
+def password_line(user: str, password: str) -> str:
+    """A line of libpq's password file, for every server and database."""
+    escaped = [text.replace("\\", "\\\\").replace(":", "\\:") for text in (user, password)]
+    return f"*:*:*:{':'.join(escaped)}\n"
+
+
+def _value(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _word(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,82 @@
+"""How to connect: conninfo strings, and short blocking work on a connection of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from brokerlab.brokers.postgresql.tables import group_statements
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Endpoint
+from brokerlab.secrets import secret
+
+CONNECT_S = 10
+USER = "brokerlab"
+DATABASE = "postgres"
+PATH = f"python (psycopg {psycopg.__version__}, libpq {psycopg.pq.version()})"
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+def conninfo(endpoint: Endpoint, name: str, *, writing: bool = True, settings: str = "") -> str:
+    """For libpq, with the password in it: never shown, logged or given to another process.
+
+    With several addresses the one that takes writes is found, whichever it is, unless `writing` is False.
+    """
+    hosts, ports = zip(*(address.rsplit(":", 1) for address in endpoint.addresses), strict=True)
+    security = endpoint.security
+    values: dict[str, str | int] = {
+        "host": ",".join(hosts),
+        "port": ",".join(ports),
+        "dbname": endpoint.options.get("database", DATABASE),
+        "user": (security.user if security else None) or endpoint.options.get("user", USER),
+        "application_name": name,
+        "connect_timeout": CONNECT_S,
+        "target_session_attrs": "read-write" if writing else "any",
+        "gssencmode": "disable",
+        "sslmode": "disable",
+        "tcp_user_timeout": 30_000,
+    }
+    if settings:
+        values["options"] = settings
+    if security is not None and security.tls:
+        values["sslmode"] = "verify-full"
+        values["sslrootcert"] = security.ca_file or "system"
+    if security is not None and security.password is not None:
+        values["password"] = secret(security.password)
+    return make_conninfo("", **values)
+
+
+@contextmanager
+def connected(text: str, where: str) -> Iterator[Connection]:
+    """A blocking connection in autocommit. Whatever PostgreSQL refuses becomes a BrokerError."""
+    try:
+        with psycopg.connect(text, autocommit=True) as connection:
+            yield connection
+    except psycopg.Error as e:
+        raise as_broker_error(e, where) from e
+
+
+def as_broker_error(error: psycopg.Error | str, where: str) -> BrokerError:
+    said = " ".join(str(error).split()) or type(error).__name__
+    hint = "is the server running?" if "refused" in said else "see the server's log"
+    if "password" in said or "no pg_hba.conf entry" in said or "SSL" in said:
+        hint = "check user, password and tls of the endpoint's security"
+    return BrokerError(f"PostgreSQL at {where}: {said}", hint=hint)
+
+
+def ensure_group(connection: Connection, destination: str, group: str) -> int:
+    """The group's number in this destination; made if nobody made it."""
+    *make, ask = group_statements(destination)
+    with connection.transaction():
+        # Two consumers that make the same group at once: the second waits here and finds it.
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (destination,))
+        for statement in make:
+            connection.execute(statement, (group, group))
+        row = connection.execute(ask, (group,)).fetchone()
+    assert row is not None
+    return int(row[0])
