@@ -21,7 +21,6 @@ from brokerlab.brokers.postgresql.connection import CONNECT_S, as_broker_error
 
 RETRY_NS = 200_000_000
 _BINARY = 1
-_CONNECTING_NS = CONNECT_S * 1_000_000_000
 _FINE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 
 
@@ -45,7 +44,10 @@ class Work:
 class Link:
     """A connection that comes back by itself. `ready` says whether something may be submitted."""
 
-    def __init__(self, conninfo: str, where: str, statements: Mapping[str, str]) -> None:
+    def __init__(
+        self, conninfo: str, where: str, statements: Mapping[str, str], *, connect_s: float = CONNECT_S
+    ) -> None:
+        self._connecting_ns = int(connect_s * 1e9)
         self._conninfo = conninfo.encode()
         self._where = where
         self._statements = dict(statements)
@@ -64,7 +66,7 @@ class Link:
 
     def open_and_wait(self) -> None:
         """Connect and prepare the statements. Raises BrokerError."""
-        until = time.monotonic_ns() + _CONNECTING_NS
+        until = time.monotonic_ns() + self._connecting_ns
         self._begin()
         while not self.ready:
             self.step()
@@ -75,7 +77,7 @@ class Link:
                 self.wait(until)
 
     def _begin(self) -> None:
-        self._give_up_ns = time.monotonic_ns() + _CONNECTING_NS
+        self._give_up_ns = time.monotonic_ns() + self._connecting_ns
         self._polling = pq.PollingStatus.WRITING
         self._connection = pq.PGconn.connect_start(self._conninfo)
         if self._connection.status == pq.ConnStatus.BAD:
