@@ -10,7 +10,7 @@ from brokerlab.brokers.kafka.client import admin_properties
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 
-PATIENCE_S = 30.0
+PATIENCE_S = 15.0
 _STEP_S = 1.0
 # librdkafka keeps trying after these, forever; for us they are final.
 _REFUSALS = {
@@ -18,7 +18,9 @@ _REFUSALS = {
     "SASL_AUTHENTICATION_FAILED": "refused user or password",
     "_SSL": "and we could not agree on TLS",
 }
-_PLAIN_TO_TLS = "security.protocol"  # what librdkafka suspects when a server hangs up on its first request
+# A server that wants TLS or a password hangs up on who comes without. librdkafka says so only in its log.
+_HUNG_UP = ("closed by peer", "security.protocol")
+_HUNG_UP_LEAST = 3  # a server that is just stopping does it once
 
 
 class Client:
@@ -27,26 +29,36 @@ class Client:
     def __init__(self, endpoint: Endpoint, client_settings: Mapping[str, str]) -> None:
         from confluent_kafka.admin import AdminClient
 
-        self._addresses = ", ".join(endpoint.addresses)
+        self.addresses = ", ".join(endpoint.addresses)
+        self._hung_up = 0
         self._refusal: BrokerError | None = None
         properties: dict[str, Any] = {**admin_properties(endpoint, client_settings), "error_cb": self._note}
+        properties |= {"log_level": "6", "logger": self}
         self.admin = AdminClient(properties)
 
     def _note(self, error: Any) -> None:
-        why = _REFUSALS.get(error.name())
-        if why is None and _PLAIN_TO_TLS in error.str():
-            why = "hung up on us: it may want TLS or a password"
-        if why is not None:
-            self._refusal = BrokerError(
-                f"Kafka at {self._addresses} {why}: {error.str()}",
-                hint="see the workload's security: tls, ca_file, user, password",
-            )
+        if error.name() in _REFUSALS:
+            self._refuse(f"{_REFUSALS[error.name()]}: {error.str()}")
+
+    def log(self, level: int, text: str, *values: object) -> None:  # noqa: ARG002
+        """The client's log comes here, and goes no further."""
+        said = text % values
+        if any(one in said for one in _HUNG_UP):
+            self._hung_up += 1
+        if self._hung_up == _HUNG_UP_LEAST:
+            self._refuse(f"hangs up on us; does it want TLS or a password? {said}")
+
+    def _refuse(self, why: str) -> None:
+        self._refusal = BrokerError(
+            f"Kafka at {self.addresses} {why}", hint="see the workload's security: tls, ca_file, user, password"
+        )
 
     def metadata(self, patience_s: float = PATIENCE_S, topic: str | None = None) -> Any:
         """The cluster's metadata. Raises BrokerError: at once when we are refused, after `patience_s` otherwise."""
         from confluent_kafka import KafkaException
 
         until = time.monotonic() + patience_s
+        self._hung_up, self._refusal = 0, None
         while True:
             try:
                 return (
@@ -58,7 +70,7 @@ class Client:
                     raise self._refusal from e
                 if time.monotonic() >= until:
                     raise BrokerError(
-                        f"Kafka at {self._addresses} does not answer: {e.args[0].str()}",
+                        f"Kafka at {self.addresses} does not answer: {e.args[0].str()}",
                         hint="is it running, and reachable?",
                     ) from e
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -24,22 +24,14 @@ class KafkaAdmin:
         self._connection = Client(endpoint, cell.client_settings)
         self._client = self._connection.admin
         self._connection.metadata()  # a refusal is said here, once, instead of by every call
-        self._addresses = ", ".join(endpoint.addresses)
         self._cell = cell
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:  # noqa: ARG002
         """Make the topics and wait until every partition has a leader. Groups need nothing beforehand."""
-        from confluent_kafka.cimpl import NewTopic
-
         cell = self._cell
         config = topic_settings(cell.durability, cell.broker_settings)
         factor = replication_factor(cell.durability, cell.broker_settings)
-        topics = [
-            NewTopic(name, num_partitions=partitions, replication_factor=factor, config=config) for name in destinations
-        ]
-        made = self._client.create_topics(topics, operation_timeout=_TIMEOUT_S, request_timeout=_TIMEOUT_S)
-        for name, future in made.items():
-            self._result(f"topic {name} could not be created", future)
+        create_topics(self._connection, destinations, partitions, factor, config)
         wait_until(
             "every partition to have a leader",
             lambda: self._all_led(destinations, partitions),
@@ -55,13 +47,13 @@ class KafkaAdmin:
         if groups:
             gone = self._client.delete_consumer_groups(list(groups), request_timeout=_TIMEOUT_S)
             for name, future in gone.items():
-                self._result(f"group {name} could not be deleted", future, absent)
+                _result(self._connection, f"group {name} could not be deleted", future, absent)
         if destinations:
             gone = self._client.delete_topics(
                 list(destinations), operation_timeout=_TIMEOUT_S, request_timeout=_TIMEOUT_S
             )
             for name, future in gone.items():
-                self._result(f"topic {name} could not be deleted", future, absent)
+                _result(self._connection, f"topic {name} could not be deleted", future, absent)
 
     def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
         """Every setting of the topics ("topic:<name>") and of the brokers ("broker:<id>"), as Kafka itself reports
@@ -105,8 +97,8 @@ class KafkaAdmin:
         while True:
             (future,) = self._client.describe_configs([resource], request_timeout=_TIMEOUT_S).values()
             late = () if time.monotonic() > until else (KafkaError.UNKNOWN_TOPIC_OR_PART,)
-            entries: dict[str, Any] | None = self._result(
-                f"settings of {kind} {resource.name} could not be read", future, late
+            entries: dict[str, Any] | None = _result(
+                self._connection, f"settings of {kind} {resource.name} could not be read", future, late
             )
             if entries is not None:
                 return entries
@@ -125,21 +117,43 @@ class KafkaAdmin:
     def _replicas(self, metadata: Any, name: str) -> dict[str, str]:
         topic = metadata.topics.get(name)
         if topic is None or not topic.partitions:
-            raise BrokerError(f"Kafka at {self._addresses} has no topic {name}")
+            raise BrokerError(f"Kafka at {self._connection.addresses} has no topic {name}")
         fewest = min(len(p.replicas) for p in topic.partitions.values())
         return {"partitions": str(len(topic.partitions)), "replication_factor": str(fewest)}
 
-    def _result(self, what: str, future: Future[Any], fine: tuple[int, ...] = ()) -> Any:
-        from confluent_kafka import KafkaException
 
-        try:
-            return future.result(2 * _TIMEOUT_S)
-        except KafkaException as e:
-            if e.args[0].code() in fine:
-                return None
-            raise BrokerError(f"{what}: {e.args[0].str()} (Kafka at {self._addresses})") from e
-        except TimeoutError as e:
-            raise BrokerError(f"{what}: no answer from Kafka at {self._addresses}") from e
+def create_topics(
+    connection: Client,
+    names: Iterable[str],
+    partitions: int,
+    replicas: int,
+    config: dict[str, str],
+    *,
+    may_exist: bool = False,
+) -> None:
+    """Make topics that are all alike. Raises BrokerError."""
+    from confluent_kafka import KafkaError
+    from confluent_kafka.cimpl import NewTopic
+
+    topics = [NewTopic(n, num_partitions=partitions, replication_factor=replicas, config=config) for n in names]
+    made = connection.admin.create_topics(topics, operation_timeout=_TIMEOUT_S, request_timeout=_TIMEOUT_S)
+    for name, future in made.items():
+        fine = (KafkaError.TOPIC_ALREADY_EXISTS,) if may_exist else ()
+        _result(connection, f"topic {name} could not be created", future, fine)
+
+
+def _result(connection: Client, what: str, future: Future[Any], fine: tuple[int, ...] = ()) -> Any:
+    """What was asked for; None when it failed with a code that is `fine`."""
+    from confluent_kafka import KafkaException
+
+    try:
+        return future.result(2 * _TIMEOUT_S)
+    except KafkaException as e:
+        if e.args[0].code() in fine:
+            return None
+        raise BrokerError(f"{what}: {e.args[0].str()} (Kafka at {connection.addresses})") from e
+    except TimeoutError as e:
+        raise BrokerError(f"{what}: no answer from Kafka at {connection.addresses}") from e
 
 
 def topic_durability(topic: Mapping[str, str], acks: str) -> ComputedDurability:

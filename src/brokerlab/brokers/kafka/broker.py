@@ -105,7 +105,7 @@ class KafkaBroker:
         return KafkaAdmin(endpoint, cell)
 
     def producer(self, plan: AgentPlan, number: int) -> Producer:
-        _check_access(plan)
+        check_plan_access(plan)
         native = _native_for(plan)
         if native is not None:
             made: Producer = native.NativeProducer(plan, number)
@@ -115,7 +115,7 @@ class KafkaBroker:
         return PythonProducer(plan, number)
 
     def consumer(self, plan: AgentPlan, number: int) -> Consumer:
-        _check_access(plan)
+        check_plan_access(plan)
         native = _native_for(plan)
         if native is not None:
             made: Consumer = native.NativeConsumer(plan, number)
@@ -130,7 +130,7 @@ class KafkaBroker:
         return JolokiaProbe(nodes) if any("jolokia" in node.urls for node in nodes) else None
 
 
-def _check_access(plan: AgentPlan) -> None:
+def check_plan_access(plan: AgentPlan) -> None:
     """librdkafka never gives up on a wrong password, so it is tried once before a driver is made."""
     from brokerlab.brokers.kafka.access import check_access
 

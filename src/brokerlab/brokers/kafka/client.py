@@ -54,6 +54,17 @@ def consumer_properties(plan: AgentPlan) -> dict[str, str]:
     }
 
 
+def marker_properties(plan: AgentPlan) -> dict[str, str]:
+    """Properties of a producer that a consumer has for itself: as safe as the cell's own, and never waiting for more."""
+    return {
+        **_connection(plan),
+        "linger.ms": "0",
+        "queue.buffering.max.messages": "10000000",
+        "queue.buffering.max.kbytes": _MOST_KBYTES,
+        "acks": wanted_acks(plan.durability, plan.client_settings),
+    }
+
+
 def admin_properties(endpoint: Endpoint, client_settings: Mapping[str, str]) -> dict[str, str]:
     """Properties of an administrative client: where and how to connect, nothing else."""
     security = {n: v for n, v in client_settings.items() if n.startswith(("security.", "ssl.", "sasl."))}

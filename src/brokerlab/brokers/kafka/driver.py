@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 COMMIT_EVERY_NS = 100_000_000  # a commit is a write to Kafka too: ten a second, as the native path
 
 
-def _path() -> str:
+def path() -> str:
     import confluent_kafka
 
     return f"python (confluent-kafka {confluent_kafka.version()})"
 
 
-def _connect(kind: type, properties: dict[str, str]) -> Any:
+def connect(kind: type, properties: dict[str, str]) -> Any:
     """A client of `kind`; BrokerError with the library's words when it refuses the properties."""
     from confluent_kafka import KafkaException
 
@@ -44,7 +44,7 @@ class PythonProducer:
     def __init__(self, plan: AgentPlan, number: int) -> None:  # noqa: ARG002 - all producers are configured alike
         from confluent_kafka import Producer
 
-        self.path = _path()
+        self.path = path()
         self._topics = plan.destinations
         self._partitions = plan.partitions
         self._window = window(plan)
@@ -53,7 +53,7 @@ class PythonProducer:
         self._outcomes: list[int] = []
         self._times: list[int] = []
         self._errors: Counter[str] = Counter()
-        self._client = _connect(Producer, producer_properties(plan))
+        self._client = connect(Producer, producer_properties(plan))
 
     def send(self, block: Block) -> int:
         """Takes no more than the window has room for, so librdkafka's own queue is never full in mid-block."""
@@ -109,7 +109,7 @@ class PythonProducer:
         return settlements
 
     def close(self, deadline_mono_ns: int) -> None:
-        self._client.flush(_seconds_until(deadline_mono_ns))
+        self._client.flush(seconds_until(deadline_mono_ns))
         self._client.purge()
 
 
@@ -126,8 +126,8 @@ class PythonConsumer:
         from confluent_kafka import Consumer, TopicPartition
 
         assert plan.consumers is not None
-        self.path = _path()
-        self._client = _connect(Consumer, consumer_properties(plan))
+        self.path = path()
+        self._client = connect(Consumer, consumer_properties(plan))
         mine = assigned_partitions(plan, number)
         self._next = dict.fromkeys(mine, NOTHING_RECEIVED)
         self._backlog = Backlog(plan, mine)
@@ -140,7 +140,7 @@ class PythonConsumer:
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
         # `consume` waits until it has *all* it was asked for, so wait for one, then take what is there already.
-        first = self._client.poll(_seconds_until(deadline_mono_ns))
+        first = self._client.poll(seconds_until(deadline_mono_ns))
         if first is None:
             return no_deliveries(time.monotonic_ns())
         messages = [first]
@@ -202,5 +202,5 @@ class PythonConsumer:
             self._client.close()
 
 
-def _seconds_until(deadline_mono_ns: int) -> float:
+def seconds_until(deadline_mono_ns: int) -> float:
     return max((deadline_mono_ns - time.monotonic_ns()) / 1e9, 0.0)
