@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from brokerlab.model.plan import Objective, RunPlan
+from brokerlab import execution
+from brokerlab.model.plan import FaultPlan, Objective, RunPlan
 from brokerlab.pipeline.checks import CHECKS, all_reasons
 from brokerlab.pipeline.findings import Findings
 from brokerlab.pipeline.objectives import objective_results
@@ -210,6 +213,88 @@ def test_a_dead_agent_is_invalid() -> None:
     }
     verdict = make_verdict(findings(events=[event]))
     assert [r.code for r in verdict.reasons] == ["agent_died"]
+
+
+def test_a_failed_broker_is_invalid_with_what_it_said() -> None:
+    event = {"cell": "c01", "repeat": 1, "source": "runner", "kind": "broker_failed", "at_mono_ns": 1,
+             "detail": '{"agent": "producer-1:", "text": "producer-1: authorisation failed"}'}  # fmt: skip
+    verdict = make_verdict(findings(events=[event]))
+    (reason,) = verdict.reasons
+    assert (verdict.verdict, reason.code) == ("invalid", "broker_failed")
+    assert "authorisation failed" in reason.text
+
+
+def test_every_way_to_fail_under_load_that_is_journalled_is_a_reason() -> None:
+    source = Path(execution.__file__).read_text()
+    journalled = set(re.findall(r'"(\w+_(?:died|failed))"', source))
+    assert journalled == {"node_died", "agent_died", "broker_failed"}
+    for kind in journalled:
+        event = {"cell": "c01", "repeat": 1, "source": "runner", "kind": kind, "at_mono_ns": 1, "detail": "{}"}
+        assert make_verdict(findings(events=[event])).verdict == "invalid", kind
+
+
+FAULT_ROW = {
+    "cell": "c01", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "was_leading": True, "at_s": 4.0,
+    "rest_s": 4.0, "took_over": "nats-2", "took_over_after_s": 1.0, "publish_outage_s": 1.5,
+    "publish_outage_lane_s": 1.5, "delivery_outage_s": 1.6, "delivery_outage_lane_s": 1.6, "unknown": 3, "lost": 0,
+    "duplicated": 2, "drained": True,
+}  # fmt: skip
+
+
+def plan_with_a_fault() -> RunPlan:
+    plan = make_plan("run", cells=1, repeats=1)
+    faults = (FaultPlan(kind="kill", target="leader", at_s=4.0),)
+    return plan.model_copy(update={"cells": tuple(c.model_copy(update={"faults": faults}) for c in plan.cells)})
+
+
+OUTAGE = [
+    ("rate_per_second", {"sent": 800}, {"role": "producer", "phase": "measure"}, "load_not_delivered"),
+    ("latency_per_phase", {"p99_ns": 900_000_000}, {"measure": "send_delay"}, "send_delay"),
+    ("agent_health", {"cpu_cores_mean": 0.95, "behind_max": 500}, {}, "agent_saturated"),
+    ("steadiness", {"label": "none"}, {}, "not_steady"),
+]
+
+
+@pytest.mark.parametrize(("table", "change", "only", "code"), OUTAGE)
+def test_what_a_planned_fault_must_do_is_noted_and_does_not_decide(
+    table: str, change: dict[str, Any], only: dict[str, Any], code: str
+) -> None:
+    tables = changed(table, change, **only) | {"fault": [FAULT_ROW]}
+    verdict = make_verdict(findings(tables, plan_with_a_fault()))
+    assert verdict.verdict == "valid"
+    assert {r.weight for r in verdict.reasons} == {"note"}
+    (reason,) = [r for r in verdict.reasons if r.code == code]
+    assert "include the outage" in reason.text
+    (told,) = [r for r in verdict.reasons if r.code == "planned_fault"]
+    assert "nats-2 took over after 1.00 s" in told.text
+    (result,) = verdict.faults
+    assert (result.node, result.publish_outage_s, result.text) == ("nats-1", 1.5, told.text)
+
+
+@pytest.mark.parametrize(("table", "change", "only", "code"), OUTAGE)
+def test_without_a_fault_that_happened_the_same_decides(
+    table: str, change: dict[str, Any], only: dict[str, Any], code: str
+) -> None:
+    verdict = make_verdict(findings(changed(table, change, **only)))
+    assert code in {r.code for r in verdict.reasons if r.weight != "note"}
+
+
+def test_too_little_scheduled_is_no_effect_of_a_fault() -> None:
+    tables = changed("rate_per_second", {"due": 900}, role="producer", phase="measure") | {"fault": [FAULT_ROW]}
+    assert make_verdict(findings(tables, plan_with_a_fault())).verdict == "invalid"
+
+
+def test_lost_after_a_planned_fault_is_lost() -> None:
+    tables = changed("delivery", {"lost": 3}) | {"fault": [FAULT_ROW | {"lost": 3}]}
+    verdict = make_verdict(findings(tables, plan_with_a_fault()))
+    assert verdict.delivery_violated
+    assert verdict.exit_code() == 6
+
+
+def test_a_planned_fault_that_did_not_happen_makes_the_run_invalid() -> None:
+    verdict = make_verdict(findings(plan=plan_with_a_fault()))
+    (reason,) = verdict.reasons
+    assert (reason.code, reason.weight, reason.text) == ("fault_missing", "invalid", "0 of 1 planned faults happened")
 
 
 def test_a_check_that_crashes_is_cannot_tell() -> None:

@@ -1,0 +1,157 @@
+"""Faults happen when planned, to the node that was meant, and what came of them is journalled."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from brokerlab.brokers.contract import CanLoseANode, NodeInfo
+from brokerlab.errors import BrokerError, UserError
+from brokerlab.faults import injection
+from brokerlab.faults.injection import Injection, raise_failure
+from brokerlab.model.plan import CellPlan, FaultPlan
+from synthetic import make_plan
+
+DEADLINE_S = 60.0
+
+
+class ThreeNodes:
+    """As much of a cluster as faults ask for: node-1 leads until it is killed, then nobody for two questions."""
+
+    def __init__(self, *, heirs: tuple[str, ...] = ("node-2",), broken: bool = False) -> None:
+        self.killed: list[tuple[str, int]] = []
+        self._heirs = heirs
+        self._broken = broken
+        self._asked_since = 0
+
+    def nodes(self) -> tuple[NodeInfo, ...]:
+        return tuple(NodeInfo(f"node-{i}", 0) for i in (1, 2, 3))
+
+    def leading_node(self, destination: str) -> str:
+        assert destination == "d0"
+        if self._broken:
+            raise BrokerError("nobody answers")
+        if "node-1" not in [name for name, _ in self.killed]:
+            return "node-1"
+        self._asked_since += 1
+        if self._asked_since == 1:
+            raise ConnectionResetError("the node I asked is gone")
+        if self._asked_since == 2 or not self._heirs:
+            return "node-1"  # what others still believe
+        return self._heirs[0]
+
+    def kill_node(self, name: str) -> None:
+        self.killed.append((name, time.monotonic_ns()))
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, dict[str, Any]]] = []
+        self.grown = threading.Condition()
+
+    def add(self, kind: str, **detail: Any) -> None:
+        with self.grown:
+            self.rows.append((kind, detail))
+            self.grown.notify_all()
+
+    def wait_for(self, kind: str) -> dict[str, Any]:
+        with self.grown:
+            assert self.grown.wait_for(lambda: kind in dict(self.rows), DEADLINE_S), self.rows
+            return dict(self.rows)[kind]
+
+    def wait_for_count(self, kind: str, n: int) -> None:
+        with self.grown:
+            assert self.grown.wait_for(lambda: [k for k, _ in self.rows].count(kind) == n, DEADLINE_S), self.rows
+
+
+def cell(*targets: str, at_s: float = 0.05) -> CellPlan:
+    faults = tuple(FaultPlan(kind="kill", target=t, at_s=at_s) for t in targets)
+    return make_plan("run", cells=1).cells[0].model_copy(update={"faults": faults})
+
+
+def injected(cluster: Any, *targets: str) -> tuple[Injection, Journal, int]:
+    journal = Journal()
+    made = Injection(cell(*targets), cluster, "d0", journal.add)
+    made.check()
+    start_ns = time.monotonic_ns()
+    made.start(start_ns)
+    return made, journal, start_ns
+
+
+def test_the_leader_is_killed_not_before_its_time_and_the_next_leader_is_named() -> None:
+    cluster = ThreeNodes()
+    assert isinstance(cluster, CanLoseANode)
+    made, journal, start_ns = injected(cluster, "leader")
+    took_over = journal.wait_for("took_over")
+    made.finish()
+    ((name, at_ns),) = cluster.killed
+    assert name == "node-1"
+    assert at_ns >= start_ns + 50_000_000
+    begun = journal.rows[0][1]
+    assert journal.rows[0][0] == "fault_begun"
+    assert (begun["fault"], begun["node"], begun["was_leading"], begun["at_s"]) == ("kill", "node-1", True, 0.05)
+    assert start_ns + 50_000_000 <= begun["begun_mono_ns"] <= at_ns
+    assert (begun["measure_from_mono_ns"], begun["measure_until_mono_ns"]) == (start_ns, start_ns + 8 * 10**9)
+    assert (took_over["node"], took_over["fault_node"]) == ("node-2", "node-1")
+    assert took_over["after_s"] > 0
+    assert made.dead == {"node-1"}
+    assert made.failure() is None
+
+
+@pytest.mark.parametrize(("target", "node"), [("follower", "node-2"), ("node-3", "node-3")])
+def test_where_the_leader_lives_on_nothing_has_to_take_over(target: str, node: str) -> None:
+    cluster = ThreeNodes()
+    made, journal, _ = injected(cluster, target)
+    begun = journal.wait_for("fault_begun")
+    made.finish()
+    assert [name for name, _ in cluster.killed] == [node]
+    assert (begun["node"], begun["leader"], begun["was_leading"]) == (node, "node-1", False)
+    assert [kind for kind, _ in journal.rows] == ["fault_begun"]
+
+
+def test_that_nothing_took_over_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(injection, "TAKE_OVER_S", 0.3)
+    made, journal, _ = injected(ThreeNodes(heirs=()), "leader")
+    said = journal.wait_for("nothing_took_over")
+    made.finish()
+    assert said["fault_node"] == "node-1"
+    assert said["within_s"] >= 0.3
+
+
+def test_several_faults_happen_in_order_and_a_dead_node_is_no_heir() -> None:
+    cluster = ThreeNodes()
+    made, journal, _ = injected(cluster, "node-2", "leader")
+    journal.wait_for_count("fault_begun", 2)
+    made.finish()
+    assert [name for name, _ in cluster.killed] == ["node-2", "node-1"]
+    assert "took_over" not in dict(journal.rows), "node-2 was dead already"
+
+
+def test_a_fault_that_cannot_be_made_ends_the_execution_with_the_reason() -> None:
+    made, journal, _ = injected(ThreeNodes(broken=True), "leader")
+    journal.wait_for("fault_failed")
+    made.finish()
+    with pytest.raises(BrokerError, match="a planned fault did not happen: nobody answers"):
+        raise_failure(made)
+    raise_failure(None)
+
+
+def test_no_fault_happens_after_the_end() -> None:
+    cluster = ThreeNodes()
+    journal = Journal()
+    made = Injection(cell("leader", at_s=3600.0), cluster, "d0", journal.add)
+    made.start(time.monotonic_ns())
+    made.finish()
+    assert cluster.killed == []
+    assert journal.rows == []
+
+
+def test_a_name_no_node_has_is_refused_before_the_load_with_those_that_are() -> None:
+    made = Injection(cell("node-9"), ThreeNodes(), "d0", Journal().add)  # type: ignore[arg-type]
+    with pytest.raises(UserError) as caught:
+        made.check()
+    assert "node-9" in str(caught.value)
+    assert "node-1, node-2, node-3" in str(caught.value.hint)

@@ -1,0 +1,142 @@
+"""Outages against numpy on the same times; the rows of `fault` against what the journal and delivery say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from brokerlab.evidence.tables import MESSAGE
+from brokerlab.model.arrow import arrow_schema
+from brokerlab.pipeline.faults import Struck, fault_rows, outages, struck, struck_table
+from brokerlab.results.fault_text import fault_sentence
+from brokerlab.results.tables import FAULT
+
+FROM, UNTIL = 10_000_000_000, 22_000_000_000
+MEASURE_FROM = 2_000_000_000
+
+
+def fault(**changes: Any) -> Struck:
+    facts = {"cell": "c01", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "was_leading": True,
+             "from_mono_ns": FROM, "measure_from_mono_ns": MEASURE_FROM, "until_mono_ns": UNTIL}  # fmt: skip
+    return Struck(**{**facts, **changes})
+
+
+def times(rng: np.random.Generator, gap: tuple[float, float] | None) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Random times of 2 s before the fault to 3 s after the end, in no order, with none inside `gap` (s after it)."""
+    drawn = rng.integers(FROM - 2 * 10**9, UNTIL + 3 * 10**9, 400)
+    if gap is not None:
+        drawn = drawn[(drawn < FROM + gap[0] * 1e9) | (drawn > FROM + gap[1] * 1e9)]
+    return drawn.astype(np.int64)
+
+
+def longest(at: np.ndarray[Any, np.dtype[np.int64]]) -> int:
+    inside = np.sort(at[(at > FROM) & (at < UNTIL)])
+    return int(np.diff(np.concatenate([[FROM], inside, [UNTIL]])).max())
+
+
+def message_rows(kind: str, group: str, lane: tuple[int, int], at: Any, outcome: str) -> list[dict[str, Any]]:
+    return [
+        {"run": "r", "cell": "c01", "repeat": 1, "agent": "a", "kind": kind, "group": group, "producer": lane[0],
+         "partition": lane[1], "sequence": i, "scheduled_mono_ns": int(t) - 5, "at_mono_ns": int(t),
+         "outcome": outcome, "ordinal": i}
+        for i, t in enumerate(at)
+    ]  # fmt: skip
+
+
+def test_outages_are_the_longest_gaps_of_sorted_times(spark: SparkSession) -> None:
+    rng = np.random.default_rng(3)
+    lanes = [(0, 0), (0, 1), (1, 0)]
+    acknowledged = {lane: times(rng, (0.5, 2.5) if lane == (1, 0) else None) for lane in lanes}
+    delivered = {(g, lane): times(rng, (1.0, 4.0) if g == "g2" else None) for g in ("g1", "g2") for lane in lanes}
+    delivered["g1", (0, 0)] = delivered["g1", (0, 0)][delivered["g1", (0, 0)] < FROM]  # a lane that never came back
+    rows = [row for lane, at in acknowledged.items() for row in message_rows("send", "", lane, at, "acknowledged")]
+    # What was given up or refused in between is no sign of life.
+    rows += message_rows("send", "", (1, 0), np.linspace(FROM + 0.6e9, FROM + 2.4e9, 50), "unknown")
+    rows += message_rows("send", "", (1, 0), np.linspace(FROM + 0.6e9, FROM + 2.4e9, 50), "rejected")
+    for (group, lane), at in delivered.items():
+        rows += message_rows("delivery", group, lane, at, "received")
+    messages = spark.createDataFrame(pa.Table.from_pylist(rows, arrow_schema(MESSAGE)))
+    found = outages(messages, spark.createDataFrame(struck_table([fault()]))).toArrow().to_pylist()
+    by_side = {row["side"]: row for row in found}
+    assert set(by_side) == {"publish", "delivery"}
+    assert by_side["publish"]["whole_ns"] == longest(np.concatenate(list(acknowledged.values())))
+    assert by_side["publish"]["lane_ns"] == max(longest(at) for at in acknowledged.values())
+    assert by_side["publish"]["lane_ns"] >= 2 * 10**9 > by_side["publish"]["whole_ns"]
+    of_group = [longest(np.concatenate([at for (g, _), at in delivered.items() if g == name])) for name in ("g1", "g2")]
+    assert by_side["delivery"]["whole_ns"] == max(of_group) == of_group[1] >= 3 * 10**9
+    assert by_side["delivery"]["lane_ns"] == UNTIL - FROM
+
+
+def event(kind: str, at: int = 1, **detail: Any) -> dict[str, Any]:
+    return {
+        "cell": "c01",
+        "repeat": 1,
+        "source": "runner",
+        "kind": kind,
+        "at_mono_ns": at,
+        "detail": json.dumps(detail),
+    }
+
+
+BEGUN = {"fault": "kill", "node": "nats-1", "was_leading": True, "begun_mono_ns": FROM,
+         "measure_from_mono_ns": MEASURE_FROM, "measure_until_mono_ns": UNTIL}  # fmt: skip
+
+
+def test_faults_of_the_journal_are_numbered_in_order_of_time() -> None:
+    events = [event("fault_begun", 9, **BEGUN | {"node": "b"}), event("end", 10), event("fault_begun", 3, **BEGUN)]
+    assert [(s.number, s.node) for s in struck(events)] == [(1, "nats-1"), (2, "b")]
+    assert struck([event("end")]) == []
+
+
+def delivery_row(group: str, **counts: Any) -> dict[str, Any]:
+    return {
+        "cell": "c01",
+        "repeat": 1,
+        "group": group,
+        "unknown": 7,
+        "lost": 0,
+        "duplicated": 0,
+        "drained": True,
+    } | counts
+
+
+def test_a_row_has_the_take_over_the_outages_and_the_counts() -> None:
+    found = [{"cell": "c01", "repeat": 1, "number": 1, "side": "publish", "whole_ns": 1_250_000_000, "lane_ns": 2 * 10**9},
+             {"cell": "c01", "repeat": 1, "number": 1, "side": "delivery", "whole_ns": 1_500_000_000, "lane_ns": 10**9}]  # fmt: skip
+    events = [event("took_over", node="nats-3", fault_node="nats-1", after_s=1.125)]
+    groups = [delivery_row("g1", lost=2, duplicated=3), delivery_row("g2", duplicated=4, drained=False)]
+    (row,) = fault_rows([fault()], found, groups, events)
+    assert set(row) == set(FAULT.names())
+    assert (row["at_s"], row["rest_s"]) == (8.0, 12.0)
+    assert (row["took_over"], row["took_over_after_s"]) == ("nats-3", 1.125)
+    assert (row["publish_outage_s"], row["publish_outage_lane_s"], row["delivery_outage_s"]) == (1.25, 2.0, 1.5)
+    assert (row["unknown"], row["lost"], row["duplicated"], row["drained"]) == (7, 2, 7, False)
+    assert fault_sentence(row) == (
+        "nats-1, which led, was killed 8.0 s into measure; nats-3 took over after 1.12 s; nothing was acknowledged for"
+        " 1.25 s, nothing delivered for 1.50 s"
+    )
+
+
+def test_a_side_without_a_single_message_was_out_to_the_end() -> None:
+    (row,) = fault_rows([fault()], [], [delivery_row("g1")], [event("nothing_took_over", fault_node="nats-1")])
+    assert (row["publish_outage_s"], row["delivery_outage_s"]) == (12.0, 12.0)
+    assert (row["took_over"], row["took_over_after_s"]) == ("", None)
+    assert "nothing took over; nothing was acknowledged for more than 12.00 s" in fault_sentence(row)
+
+
+def test_without_consumers_nothing_is_said_about_deliveries() -> None:
+    (row,) = fault_rows([fault(was_leading=False)], [], [delivery_row("")], [])
+    assert row["delivery_outage_s"] is None
+    assert "a follower" in fault_sentence(row)
+    assert "nothing had to take over" in fault_sentence(row)
+    assert "delivered" not in fault_sentence(row)
+
+
+def test_a_take_over_after_another_fault_is_not_this_ones() -> None:
+    events = [event("took_over", node="nats-3", fault_node="other-1", after_s=1.0)]
+    (row,) = fault_rows([fault()], [], [delivery_row("g1")], events)
+    assert row["took_over"] == ""
