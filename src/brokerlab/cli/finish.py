@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from brokerlab.cli.commands.plan import left_out_lines
 from brokerlab.cli.prepare import java_for_spark
 from brokerlab.cli.progress import listening
 from brokerlab.cli.text import print_json
@@ -42,8 +43,9 @@ def print_answer(run: RunDirectory, verdict: Verdict, as_json: bool) -> None:
                 "exit_code": int(verdict.exit_code()),
                 "verdict": verdict.model_dump(mode="json"),
                 "summary": read_summary(run),
+                "left_out": [one.model_dump() for one in run.plan().left_out],
             }
         )
         return
-    for line in answer_lines(run, verdict):
+    for line in [*answer_lines(run, verdict), *left_out_lines(run.plan())]:
         click.echo(line)

@@ -16,9 +16,17 @@ def standing_directory() -> Path:
 def status_lines(status: dict[str, Any]) -> list[str]:
     """A supervisor's answer, for people."""
     nodes = ", ".join(f"{n['name']} (pid {n['pid']}{', DEAD' if n['dead'] else ''})" for n in status["nodes"])
-    return [
+    lines = [
         f"{status['broker']}: {status['state']} for {duration_text(status['uptime_s'])}, durability {status['durability']}",
         f"endpoint: {','.join(status['endpoint'])}",
         f"nodes:    {nodes}",
         f"files:    {status['directory']}",
     ]
+    security = security_fields(status)
+    return [*lines, f"security: {', '.join(f'{k} {v}' for k, v in security.items())}"] if security else lines
+
+
+def security_fields(status: dict[str, Any]) -> dict[str, str]:
+    """How to connect, as written under `security` in a workload; nothing where servers demand nothing."""
+    given: dict[str, Any] = status.get("security") or {}
+    return {name: "true" if value is True else str(value) for name, value in given.items() if value is not False}

@@ -16,12 +16,13 @@ from brokerlab.model.plan import (
     PhasesPlan,
     ProducersPlan,
     SchedulePlan,
+    Security,
 )
 
 READY_WITHIN_S = 120.0
 
 
-def standing_cell(broker: str, nodes: int, durability: Durability) -> CellPlan:
+def standing_cell(broker: str, nodes: int, durability: Durability, security: Security | None = None) -> CellPlan:
     """A cell that asks for a cluster and for no load."""
     return CellPlan(
         cell="c00",
@@ -37,13 +38,15 @@ def standing_cell(broker: str, nodes: int, durability: Durability) -> CellPlan:
         parameters={},
         broker_settings={},
         client_settings={},
+        security=security,
     )
 
 
 def main() -> int:
     plan = json.loads(sys.stdin.buffer.readline())
     name, nodes, durability = plan["broker"], plan["nodes"], plan["durability"]
-    cell = standing_cell(name, nodes, Durability(durability))
+    security = None if plan["security"] is None else Security.model_validate(plan["security"])
+    cell = standing_cell(name, nodes, Durability(durability), security)
     return supervise(
         Path(plan["directory"]),
         name,

@@ -103,7 +103,7 @@ def summary_lines(rows: list[dict[str, Any]], width: int | None = None) -> list[
     """One line of medians per cell and, where repeats differ, a line with the interval under it; where that is wider
     than the terminal, a block per cell instead."""
     cells: dict[str, dict[str, Row]] = {}
-    for row in sorted(rows, key=lambda r: r["cell"]):
+    for row in sorted(rows, key=lambda r: (r["durability"] or "~", r["cell"])):
         cells.setdefault(row["cell"], {})[row["metric"]] = row
     metrics = [m for m in COLUMNS if any(m in cell for cell in cells.values())]
     if not metrics:
@@ -112,7 +112,11 @@ def summary_lines(rows: list[dict[str, Any]], width: int | None = None) -> list[
     if width is not None and max(map(len, lines)) > width:
         lines = _blocks(cells, metrics)
     levels = {row["durability"] for row in rows}
-    warning = ["  cells differ in durability: they promise different things"] if len(levels) > 1 else []
+    warning = (
+        ["  cells differ in durability: they promise different things and are not ranked together"]
+        if len(levels) > 1
+        else []
+    )
     return [*lines, *warning]
 
 

@@ -181,10 +181,13 @@ class Supervisor:
     def status(self) -> Facts:
         assert self._cluster is not None
         dead = self._cluster.dead_nodes()
+        endpoint = self._cluster.endpoint()
+        security = None if endpoint.security is None else endpoint.security.model_dump(exclude_none=True)
         return {
             "broker": self._name,
             "state": "running" if not dead else "degraded",
-            "endpoint": list(self._cluster.endpoint().addresses),
+            "endpoint": list(endpoint.addresses),
+            "security": security,  # a password's reference, never its value
             "nodes": [{"name": n.name, "pid": n.pid, "dead": n.name in dead} for n in self._cluster.nodes()],
             "supervisor_pid": os.getpid(),
             "uptime_s": round(time.time() - self._started_unix_s, 1),

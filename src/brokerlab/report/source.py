@@ -75,6 +75,18 @@ class Source:
         value = self.environment.get("cells", {}).get(cell, {})
         return value if isinstance(value, dict) else {}
 
+    def levels(self) -> list[tuple[str | None, list[str]]]:
+        """Cells by durability level, the strongest first; those whose level was not computed last."""
+        found: dict[str | None, list[str]] = {}
+        for cell in sorted(self.cells(), key=lambda c: self.durability(c) or "~"):
+            found.setdefault(self.durability(cell), []).append(cell)
+        return list(found.items())
+
+    def security(self, cell: str) -> str:
+        """ "TLS and password", or "none". Never more: the plan has references only, and they are nobody's business."""
+        plan = self.cell_plan(cell)
+        return plan.security.words() if plan is not None and plan.security is not None else "none"
+
     def durability(self, cell: str) -> str | None:
         """The level computed from the settings read back; None where it was not."""
         judged = self.cell_verdict(cell)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.model.plan import CellPlan, SchedulePlan
+from brokerlab.model.plan import CellPlan, LeftOut, SchedulePlan, Security
 from brokerlab.report import page
 from brokerlab.report.markup import script_json
 from brokerlab.report.page import render, write_report
@@ -94,6 +94,47 @@ def test_unlike_durability_levels_stand_in_groups_with_a_warning(tmp_path: Path)
     )
 
 
+def test_the_answer_draws_unlike_levels_in_groups_and_says_that_nobody_is_ranked_across(tmp_path: Path) -> None:
+    html = report(tmp_path, Story(cells=4, repeats=5, measure_s=4, levels=("L4", "L1")))
+    answer = words(html[html.index('id="answer"') : html.index('id="load"')])
+    assert "not ranked together" in answer
+    assert answer.index("L1: replicated and fsynced") < answer.index("nats") < answer.index("L4: neither")
+    said, across = answer.split("comparisons across durability levels, which rank nobody")
+    assert said.count("different durability") == 1  # in what is said of the drawing, at none of the comparisons
+    assert "What may be said of the difference" in said
+    assert across.count("different durability") == 12  # two cells of each level, three measures
+
+
+def test_brokers_left_out_are_named_with_the_reason(tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", SHORT)
+    assert "Left out" not in words(write_report(run).read_text())
+    plan = run.plan().model_copy(update={"left_out": (LeftOut(broker="redis", reason="runs with 1 node here"),)})
+    run.write("plan.json", plan.model_dump(mode="json"))
+    assert "Left out of this comparison: redis : runs with 1 node here" in words(write_report(run).read_text())
+
+
+def secured(run: RunDirectory, *asked: Security | None) -> str:
+    """The report's words with this security asked of the cells."""
+    plan = run.plan()
+    cells = tuple(c.model_copy(update={"security": s}) for c, s in zip(plan.cells, asked, strict=True))
+    run.write("plan.json", plan.model_copy(update={"cells": cells}).model_dump(mode="json"))
+    return words(write_report(run).read_text())
+
+
+def test_security_is_named_where_it_ran_and_beside_cells_that_differ_in_it(tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", SHORT)
+    both = Security(tls=True, user="lab", password="env:LAB_PASSWORD")
+    alike = secured(run, both, both)
+    assert alike.count("security TLS and password") == 2
+    assert "security: TLS and password" not in alike
+    unlike = secured(run, both, None)
+    assert "L4 as declared; security: TLS and password" in unlike
+    assert "L4 as declared; security: none" in unlike
+    assert "LAB_PASSWORD" not in unlike
+    bare = secured(run, Security(user="lab", password="env:LAB_PASSWORD"), None)
+    assert "password without TLS (it crosses the wire readable)" in bare
+
+
 def test_like_durability_levels_need_no_warning(tmp_path: Path) -> None:
     assert "promise different" not in words(report(tmp_path))
 
@@ -175,7 +216,7 @@ def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
 
 def test_many_cells_are_announced(tmp_path: Path) -> None:
     text = words(report(tmp_path, Story(cells=26, repeats=1, measure_s=2, warm_up_s=1, rate_per_s=20)))
-    assert "The first 8 of 26 cells are drawn" in text
+    assert "The first 16 of 26 cells are drawn" in text
     assert "Charts are offered for the first 24 of 26 cells." in text
     assert "holds the rows of the first 24 of 26 cells" in text
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from brokerlab.cli import options
+from brokerlab.cli.commands.plan import left_out_lines, security_text
 from brokerlab.cli.run_state import ExecutionState, execution_states, in_progress, state_word, stored_verdict
 from brokerlab.cli.text import aligned, print_json
 from brokerlab.cli.verdict_text import read_summary, summary_lines, terminal_width, verdict_lines
@@ -69,7 +70,9 @@ def _asked_lines(name: str, plan: RunPlan) -> list[str]:
     lines.append(f"workload: {plan.workload_file}" + (f" with {', '.join(plan.overrides)}" if plan.overrides else ""))
     if plan.tag:
         lines.append(f"tag:      {plan.tag}")
-    return lines
+    asked = {c.broker: security_text(c.security) for c in plan.cells if c.security is not None}
+    lines += [f"security: {broker}: {text}" for broker, text in asked.items()]
+    return [*lines, *left_out_lines(plan)]
 
 
 def _state_lines(plan: RunPlan, states: list[ExecutionState], running: bool) -> list[str]:

@@ -11,7 +11,7 @@ from brokerlab.report.source import Row, Source
 
 _RATES = ("received_per_s", "backlog_received_per_s", "sent_per_s")
 _LATENCIES = ("end_to_end_latency_p99_ns", "publish_latency_p99_ns")
-SHOWN_CELLS = 8
+SHOWN_CELLS = 16
 _ROOMY_CELLS = 4  # more than this and each takes less room: the intervals are in the headline table too
 _LEVELS = {
     "L1": "replicated and fsynced before the acknowledgement",
@@ -63,7 +63,11 @@ def _legend(source: Source) -> Html:
     levels = {source.durability(c) for c in source.cells()}
     words = "Dot: median over repeats. Bar: 95 % interval, or the whole range with fewer than 5 repeats. Ticks: each repeat."
     unlike = (
-        tag("strong", " The cells promise different durability: a faster one may only promise less.")
+        tag(
+            "strong",
+            " The cells promise different durability and are not ranked together: each level stands by itself, and a "
+            "faster cell of another level may only promise less.",
+        )
         if len(levels) > 1
         else None
     )
@@ -96,7 +100,12 @@ def _panel(source: Source, metric: str) -> Html | None:
         share = math.log(value / bottom) / math.log(top / bottom) if log else value / top
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
-    lines = [_line(source, c, rows[c], metric, i, place) for i, c in enumerate(shown)]
+    groups = [(level, [c for c in members if c in shown]) for level, members in source.levels()]
+    lines = []
+    for level, members in groups:
+        if len(source.levels()) > 1 and members:
+            lines.append(tag("li", level_words(level), class_="level-group"))
+        lines += [_line(source, c, rows[c], metric, shown.index(c), place) for c in members]
     axis = tag(
         "div",
         tag("span", figures.quantity(metric, bottom)),
@@ -110,7 +119,7 @@ def _panel(source: Source, metric: str) -> Html | None:
     return tag(
         "div",
         heading,
-        tag("ul", lines, class_="lines dense" if len(lines) > _ROOMY_CELLS else "lines"),
+        tag("ul", lines, class_="lines dense" if len(shown) > _ROOMY_CELLS else "lines"),
         axis,
         class_="panel",
     )
@@ -155,12 +164,25 @@ def _comparisons(source: Source, believed: bool) -> Html | None:
     if not rows:
         return None
     rows.sort(key=lambda r: (r["cell_a"], r["cell_b"], metrics.index(r["metric"])))
-    items = [_comparison(source, r) for r in rows]
+    items = [_comparison(source, r) for r in rows if r["same_durability"]]
+    across = [_comparison(source, r) for r in rows if not r["same_durability"]]
+    apart = (
+        tag(
+            "details",
+            tag("summary", f"{figures.plural(len(across), 'comparison')} across durability levels, which rank nobody"),
+            tag("ul", across, class_="comparisons"),
+            class_="more",
+        )
+        if across
+        else None
+    )
+    if not items:
+        return apart
     if not believed:
         return tag(
             "details",
             tag("summary", f"{len(items)} comparisons, not vouched for either"),
-            tag("ul", items, class_="comparisons"),
+            tag("ul", items + across, class_="comparisons"),
             class_="more",
         )
     shown = tag("ul", items[:6], class_="comparisons")
@@ -169,7 +191,7 @@ def _comparisons(source: Source, believed: bool) -> Html | None:
         if len(items) > 6
         else None
     )
-    return tag("div", tag("h3", "What may be said of the difference"), shown, rest)
+    return tag("div", tag("h3", "What may be said of the difference"), shown, rest, apart)
 
 
 def _comparison(source: Source, row: Row) -> Html:

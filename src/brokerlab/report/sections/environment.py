@@ -67,6 +67,7 @@ def _cell(source: Source, cell: str) -> Html:
     }
     if plan is not None:
         facts |= {
+            "security": _security(source, cell),
             "destinations": f"{plan.destinations} × {figures.plural(plan.partitions, 'partition')}",
             "producers": f"{plan.producers.count} in {figures.plural(plan.producers.agents, 'agent')}",
             "consumers": f"{figures.plural(plan.consumers.groups, 'group')} × {plan.consumers.per_group}, {plan.consumers.start.replace('_', ' ')}",
@@ -100,6 +101,11 @@ def _cell(source: Source, cell: str) -> Html:
         else tag("p", "No effective settings were read back.", class_="absent"),
         class_="more",
     )
+
+
+def _security(source: Source, cell: str) -> str:
+    words = source.security(cell)
+    return f"{words} (it crosses the wire readable)" if "without TLS" in words else words
 
 
 def _settings(subject: str, values: Any) -> Html:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from brokerlab.report import figures
 from brokerlab.report.figures import FEWEST_SAMPLES
 from brokerlab.report.grid import Cell, band, grid
@@ -18,8 +16,7 @@ _MEASURES = (("publish_latency", "Publish"), ("end_to_end_latency", "End-to-end"
 
 def headline_section(source: Source) -> Html:
     heads = ["Cell", "Verdict", "n", "Received", *(f"{words} {q}" for _, words in _MEASURES for _, q in _QUANTILES)]
-    cells = sorted(source.cells(), key=lambda c: source.durability(c) or "~")
-    levels = [(level, list(members)) for level, members in groupby(cells, key=source.durability)]
+    levels = source.levels()
     rows: list[list[Child | Cell] | Html] = []
     for level, members in levels:
         rows.append(band(level_words(level), len(heads)))
@@ -30,18 +27,28 @@ def headline_section(source: Source) -> Html:
     )
     unlike = tag(
         "p",
-        "These cells promise different things when they acknowledge. Compare within a group; across groups a lower "
-        "latency may only mean a weaker promise.",
+        "These cells promise different things when they acknowledge, so they are not ranked together: they stand in "
+        "groups by level. Compare within a group; across groups a lower latency may only mean a weaker promise.",
         class_="warning",
     )
     return tag(
         "section",
         tag("h2", "Headline figures"),
         unlike if len(levels) > 1 else None,
+        _left_out(source),
         grid(caption, heads, rows, text_columns=(0, 1), kind="stack figures"),
         _steadiness(source),
         id="headline",
     )
+
+
+def _left_out(source: Source) -> Html | None:
+    """Brokers that `brokers: all` means and that were not run."""
+    absent = source.plan.left_out if source.plan else ()
+    if not absent:
+        return None
+    items = [tag("li", tag("b", one.broker), f": {one.reason}") for one in absent]
+    return tag("div", tag("p", "Left out of this comparison:"), tag("ul", items), class_="left-out")
 
 
 def _row(source: Source, cell: str) -> list[Child | Cell]:
@@ -56,8 +63,9 @@ def _row(source: Source, cell: str) -> list[Child | Cell]:
         if declared == computed
         else f"{computed or 'not computed'}, declared {declared or 'nothing'}"
     )
+    unlike = len({source.security(c) for c in source.cells()}) > 1
     cells: list[Child | Cell] = [
-        Cell(source.label(cell), durability),
+        Cell(source.label(cell), f"{durability}; security: {source.security(cell)}" if unlike else durability),
         Cell(status(judged.verdict) if judged else "not judged", repeats),
         _sizes(source, cell),
         Cell(
