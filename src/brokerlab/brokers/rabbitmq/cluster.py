@@ -1,0 +1,172 @@
+"""RabbitMQ nodes as child processes on loopback, with a port mapper of their own."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import signal
+import socket
+import time
+from pathlib import Path
+
+from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.rabbitmq import server
+from brokerlab.brokers.rabbitmq.admin import RabbitAdmin
+from brokerlab.brokers.rabbitmq.install import Programs
+from brokerlab.brokers.rabbitmq.management import Management
+from brokerlab.brokers.rabbitmq.names import first_queue
+from brokerlab.brokers.rabbitmq.readiness import confirmed_write
+from brokerlab.brokers.rabbitmq.settings import settings_of
+from brokerlab.brokers.rabbitmq.wire import credentials
+from brokerlab.cluster.certificates import Certificates, make_certificates
+from brokerlab.cluster.ports import free_ports
+from brokerlab.cluster.process import ServerProcess
+from brokerlab.cluster.readiness import wait_until
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import CellPlan, Endpoint
+
+_STOP_GRACE_S = 20.0
+_PORTS_EACH = 5
+
+
+class RabbitCluster:
+    """1 or 3 nodes; see brokers.contract.Cluster and CanLoseANode."""
+
+    def __init__(self, cell: CellPlan, programs: Programs, directory: Path, logs: Path) -> None:
+        self._cell = cell
+        self._settings = settings_of(cell)
+        self._directory = directory.absolute()
+        self._certificates: Certificates | None = None
+        self._cookie = secrets.token_hex(16)
+        epmd_port, *ports = free_ports(1 + _PORTS_EACH * cell.nodes)
+        self._epmd_port = epmd_port
+        self._layouts = [
+            server.NodeLayout(
+                i + 1, self._directory / f"rabbitmq-{i + 1}", *ports[i * _PORTS_EACH : (i + 1) * _PORTS_EACH]
+            )
+            for i in range(cell.nodes)
+        ]
+        environments = [server.environment(layout, programs.erlang, epmd_port) for layout in self._layouts]
+        self._processes = [
+            ServerProcess(
+                layout.name,
+                [str(programs.server)],
+                logs.absolute() / f"{layout.name}.log",
+                layout.directory,
+                environment,
+            )
+            for layout, environment in zip(self._layouts, environments, strict=True)
+        ]
+        command = [str(programs.epmd), "-port", str(epmd_port), "-address", "127.0.0.1"]
+        self._epmd = ServerProcess(
+            "rabbitmq-epmd", command, logs.absolute() / "rabbitmq-epmd.log", self._directory / "epmd", environments[0]
+        )
+
+    def start(self) -> None:
+        definitions = self._secure()
+        for layout in self._layouts:
+            text = server.configuration(
+                layout, self._layouts, self._settings.kind, self._settings.server, self._certificates, definitions
+            )
+            server.write_files(layout, text, self._settings.kind, self._cookie)
+        self._epmd.start()
+        self._wait_for_epmd()
+        for process in self._processes:
+            process.start()
+
+    def _secure(self) -> Path | None:
+        """Certificates and the user that the cell asks for; the file that tells the nodes about the user."""
+        security = self._cell.security
+        if security is None:
+            return None
+        if security.tls and self._certificates is None:
+            self._certificates = make_certificates(self._directory / "certificates")
+        if security.user is None:
+            return None
+        path = self._directory / "definitions.json"
+        self._directory.mkdir(parents=True, exist_ok=True)
+        server.private(path, server.Account(*credentials(security)).definitions())
+        return path
+
+    def _wait_for_epmd(self) -> None:
+        """A few milliseconds: nodes that find no port mapper would end."""
+
+        def listens() -> bool:
+            with socket.create_connection(("127.0.0.1", self._epmd_port), 1.0):
+                return True
+
+        wait_until(
+            "the Erlang port mapper",
+            listens,
+            time.monotonic_ns() + 30_000_000_000,
+            died=lambda: (self._epmd.name,) if self._epmd.died() else (),
+            log_tail=self._epmd.log_tail,
+            every_s=0.01,
+        )
+
+    def wait_ready(self, deadline_mono_ns: int) -> None:
+        died, tail = self.dead_nodes, self.log_tail
+        wait_until("every node is in the cluster", self._all_in, deadline_mono_ns, died=died, log_tail=tail)
+        wait_until(
+            f"a confirmed write to a {self._settings.kind} queue with {self._settings.members} members online",
+            lambda: confirmed_write(self.endpoint(), self._cell),
+            deadline_mono_ns,
+            died=died,
+            log_tail=tail,
+        )
+
+    def _all_in(self) -> bool:
+        """Every node answers, and each sees all of them running."""
+        management = Management(self.endpoint())
+        for url in management.urls:
+            nodes = management.get_from(url, "nodes", seconds=5.0)
+            if sum(bool(n.get("running")) for n in nodes or ()) != len(self._layouts):
+                return False
+        return True
+
+    def endpoint(self) -> Endpoint:
+        security = self._cell.security
+        if security is not None and self._certificates is not None:
+            security = security.model_copy(update={"ca_file": str(self._certificates.ca_file)})
+        scheme = "http" if self._certificates is None else "https"
+        options = {"management": ",".join(f"{scheme}://127.0.0.1:{n.management_port}" for n in self._layouts)}
+        if self._settings.kind == "stream":
+            options["stream"] = ",".join(f"127.0.0.1:{n.stream_port}" for n in self._layouts)
+        addresses = tuple(f"127.0.0.1:{n.amqp_port}" for n in self._layouts)
+        return Endpoint(addresses=addresses, options=options, security=security)
+
+    def nodes(self) -> tuple[NodeInfo, ...]:
+        return tuple(
+            NodeInfo(n.name, p.pid, {"prometheus": f"http://127.0.0.1:{n.prometheus_port}/metrics"})
+            for n, p in zip(self._layouts, self._processes, strict=True)
+        )
+
+    def dead_nodes(self) -> tuple[str, ...]:
+        return tuple(p.name for p in (*self._processes, self._epmd) if p.died())
+
+    def log_tail(self, lines: int = 20) -> str:
+        return "\n".join(f"[{p.name}]\n{p.log_tail(lines)}" for p in self._processes)
+
+    def leading_node(self, destination: str) -> str:
+        admin = RabbitAdmin(self.endpoint(), self._cell)
+        try:
+            leader = admin.leader(first_queue(admin.queues(destination), destination))
+        finally:
+            admin.close()
+        if leader is None:
+            raise BrokerError(f"{destination} has no leader now", hint="ask again in a moment")
+        return leader.partition("@")[0]
+
+    def kill_node(self, name: str) -> None:
+        {p.name: p for p in self._processes}[name].kill()
+
+    def stop(self) -> None:
+        for process in self._processes:
+            if process.is_running():
+                process.send(signal.SIGTERM)  # all at once, then wait for each
+        for process in self._processes:
+            process.stop(_STOP_GRACE_S)
+        self._epmd.stop()
+
+    def clean(self) -> None:
+        shutil.rmtree(self._directory, ignore_errors=True)

@@ -1,0 +1,154 @@
+"""AMQP 0.9.1 frames of messages and confirms, many at once.
+
+A frame: type (1 byte), channel (2), payload size (4), payload, 0xCE. A message is a method frame, a header frame with
+its properties, and body frames.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from brokerlab.model.blocks import Block, Bytes, Int64s
+
+FRAME_OVERHEAD = 8
+METHOD, HEADER, BODY, END = 1, 2, 3, 0xCE
+_CHANNEL = 1
+_BASIC = 60
+_PUBLISH, _ACK, _NACK = 40, 80, 120
+_DELIVERY_MODE, _TIMESTAMP = 0x1000, 0x0040
+_CONFIRM_BYTES = 21
+_CONFIRM = np.dtype(
+    [
+        ("type", "u1"),
+        ("channel", ">u2"),
+        ("size", ">u4"),
+        ("kind", ">u4"),
+        ("tag", ">u8"),
+        ("bits", "u1"),
+        ("end", "u1"),
+    ]
+)  # of basic.ack and basic.nack
+_CONFIRM_HEAD = struct.pack(">BHI", METHOD, _CHANNEL, 13)
+_KIND_ACK, _KIND_NACK = (_BASIC << 16) | _ACK, (_BASIC << 16) | _NACK
+
+
+def frame_bytes(buffer: bytearray | memoryview, at: int) -> int:
+    """The size of the frame that begins here, whole; at least its first 7 bytes are there."""
+    return FRAME_OVERHEAD + int.from_bytes(buffer[at + 3 : at + 7])
+
+
+class PublishEncoder:
+    """Frames of persistent messages with `mandatory` set, to an exchange and routing key by partition.
+
+    The property `timestamp` carries the message's number: RabbitMQ passes it through unread, and a message that comes
+    back (basic.return) says by it which one it is.
+    """
+
+    def __init__(self, routes: list[tuple[str, str]], frame_max: int) -> None:
+        self._methods = [_publish_method(exchange, key) for exchange, key in routes]
+        self._most = frame_max - FRAME_OVERHEAD
+        same = len({len(m) for m in self._methods}) == 1
+        self._table: Bytes | None = (
+            np.frombuffer(b"".join(self._methods), np.uint8).reshape(len(routes), -1) if same else None
+        )
+        self.overhead_bytes = max(map(len, self._methods)) + len(_header_frame(0, 0)) + FRAME_OVERHEAD
+
+    def encode(self, block: Block) -> bytes:
+        """All frames of a block, in order."""
+        size = int(block.lengths[0])
+        if self._table is not None and size <= self._most and bool((block.lengths == size).all()):
+            rows = payload_rows(block, size)
+            if rows is not None:
+                return self._encode_equal(block, rows)
+        return self._encode_each(block)
+
+    def _encode_equal(self, block: Block, payloads: Bytes) -> bytes:
+        """One matrix of bytes, a row for each message."""
+        assert self._table is not None
+        n, size = payloads.shape
+        method = self._table.shape[1]
+        header = np.frombuffer(_header_frame(size, 0), np.uint8)
+        body = struct.pack(">BHI", BODY, _CHANNEL, size)
+        start = method + len(header) + len(body)
+        rows = np.empty((n, start + size + 1), np.uint8)
+        rows[:, :method] = self._table[block.partitions]
+        rows[:, method : method + len(header)] = header
+        numbers = np.arange(block.first_index, block.first_index + n, dtype=">u8")
+        rows[:, method + len(header) - 9 : method + len(header) - 1] = numbers.view(np.uint8).reshape(n, 8)
+        rows[:, start - len(body) : start] = np.frombuffer(body, np.uint8)
+        rows[:, start:-1] = payloads
+        rows[:, -1] = END
+        return rows.tobytes()
+
+    def _encode_each(self, block: Block) -> bytes:
+        parts: list[bytes] = []
+        partitions = block.partitions.tolist()
+        for i, (payload, partition) in enumerate(zip(block.payloads(), partitions, strict=True)):
+            parts += (self._methods[partition], _header_frame(len(payload), block.first_index + i))
+            for at in range(0, len(payload), self._most):
+                piece = payload[at : at + self._most]
+                parts += (struct.pack(">BHI", BODY, _CHANNEL, len(piece)), piece, b"\xce")
+        return b"".join(parts)
+
+
+def payload_rows(block: Block, size: int) -> Bytes | None:
+    """The messages of a block of equal sizes as rows, without copying; None when they do not lie at equal distances."""
+    n, first = len(block), int(block.offsets[0])
+    stride = int(block.offsets[-1] - first) // (n - 1) if n > 1 else size
+    if stride < size or first + stride * (n - 1) != int(block.offsets[-1]):
+        return None
+    if n > 2 and not bool((np.diff(block.offsets) == stride).all()):
+        return None
+    return np.lib.stride_tricks.as_strided(block.buffer[first:], (n, size), (stride, 1), writeable=False)
+
+
+def _publish_method(exchange: str, key: str) -> bytes:
+    names = b"".join(bytes([len(s.encode())]) + s.encode() for s in (exchange, key))
+    payload = struct.pack(">HHH", _BASIC, _PUBLISH, 0) + names + b"\x01"  # mandatory
+    return struct.pack(">BHI", METHOD, _CHANNEL, len(payload)) + payload + b"\xce"
+
+
+def _header_frame(size: int, number: int) -> bytes:
+    payload = struct.pack(">HHQHBQ", _BASIC, 0, size, _DELIVERY_MODE | _TIMESTAMP, 2, number)
+    return struct.pack(">BHI", HEADER, _CHANNEL, len(payload)) + payload + b"\xce"
+
+
+@dataclass(frozen=True)
+class Confirms:
+    """Confirms in the order they came: tags, whether each stands for all before it, whether it is a refusal."""
+
+    tags: Int64s
+    multiple: npt.NDArray[np.bool_]
+    refused: npt.NDArray[np.bool_]
+    used_bytes: int
+
+
+def read_confirms(view: memoryview) -> Confirms:
+    """As many whole confirms as follow each other at the beginning of this."""
+    count = len(view) // _CONFIRM_BYTES
+    rows = np.frombuffer(view, _CONFIRM, count)
+    kinds = rows["kind"]
+    fits = (rows["type"] == METHOD) & (rows["size"] == 13) & ((kinds == _KIND_ACK) | (kinds == _KIND_NACK))
+    good = count if bool(fits.all()) else int(np.argmin(fits))
+    rows = rows[:good]
+    bits = rows["bits"]
+    return Confirms(
+        rows["tag"].astype(np.int64), (bits & 1).astype(bool), rows["kind"] == _KIND_NACK, good * _CONFIRM_BYTES
+    )
+
+
+def ack_frames(tags: Int64s) -> bytes:
+    """basic.ack for each tag."""
+    rows = np.empty(len(tags), _CONFIRM)
+    rows["type"], rows["channel"], rows["size"], rows["kind"] = METHOD, _CHANNEL, 13, _KIND_ACK
+    rows["tag"], rows["bits"], rows["end"] = tags, 0, END
+    return rows.tobytes()
+
+
+def ack_up_to(tag: int) -> bytes:
+    """basic.ack for this tag and all before it."""
+    return _CONFIRM_HEAD + struct.pack(">IQBB", _KIND_ACK, tag, 1, END)

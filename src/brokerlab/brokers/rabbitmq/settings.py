@@ -1,0 +1,130 @@
+"""What a cell's settings mean for RabbitMQ: kind of queue, members, server and client settings."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from brokerlab.model.plan import AgentPlan, CellPlan, Durability, ProducersPlan
+
+Kind = Literal["classic", "quorum", "stream"]
+KINDS: tuple[Kind, ...] = ("classic", "quorum", "stream")
+LEVELS: dict[Kind, dict[int, tuple[Durability, ...]]] = {
+    "classic": {1: (Durability.L4,), 3: (Durability.L4,)},
+    "quorum": {1: (Durability.L3,), 3: (Durability.L1,)},
+    "stream": {1: (Durability.L4,), 3: (Durability.L2,)},
+}
+# Lines of rabbitmq.conf that may be given; all numbers.
+SERVER_NAMES = (
+    "vm_memory_high_watermark.relative",
+    "disk_free_limit.absolute",
+    "consumer_timeout",
+    "max_message_size",
+    "raft.wal_max_size_bytes",
+    "raft.wal_max_batch_size",
+    "raft.segment_max_entries",
+)
+CLIENT_DEFAULTS = {
+    "prefetch": 2000,  # classic, quorum: unacknowledged messages a consumer may hold of each queue
+    "credit": 10,  # stream: chunks that may be under way to a consumer of each stream
+    "pending_bytes": 1 << 20,  # more unsent bytes than this and `send` takes fewer
+}
+
+
+@dataclass(frozen=True)
+class RabbitSettings:
+    """One cell's settings, complete."""
+
+    kind: Kind
+    nodes: int
+    server: dict[str, str]
+
+    @property
+    def members(self) -> int:
+        """Copies of each queue: a classic queue lives on one node however many there are."""
+        return 1 if self.kind == "classic" else self.nodes
+
+    def arguments(self) -> dict[str, object]:
+        """Of queue.declare."""
+        found: dict[str, object] = {"x-queue-type": self.kind}
+        if self.kind == "quorum":
+            # 4.x drops a message that was given back 20 times, unless told otherwise.
+            found |= {"x-quorum-initial-group-size": self.members, "x-delivery-limit": -1}
+        if self.kind == "stream":
+            found |= {"x-initial-cluster-size": self.members}
+        return found | {"x-queue-leader-locator": "balanced"}
+
+
+def level_of(kind: str, members: int, *, durable: bool) -> Durability:
+    """A quorum queue fsyncs before it confirms; classic queues (4.x) and streams do not."""
+    fsynced = kind == "quorum" and durable
+    if members > 1 and kind != "classic":
+        return Durability.L1 if fsynced else Durability.L2
+    return Durability.L3 if fsynced else Durability.L4
+
+
+def kind_of(broker: str) -> Kind:
+    """From the registry's name: rabbitmq-quorum -> quorum."""
+    return next(k for k in KINDS if broker.endswith(k))
+
+
+def settings_of(cell: CellPlan) -> RabbitSettings:
+    return RabbitSettings(kind_of(cell.broker), cell.nodes, dict(cell.broker_settings))
+
+
+def confirm_window(producers: ProducersPlan) -> int:
+    """How many messages of one producer may wait for their confirm: a latency means little without it."""
+    schedule = producers.schedule
+    return schedule.window if schedule.arrival == "closed" and schedule.window else producers.window_limit
+
+
+def client_setting(plan: AgentPlan, name: str) -> int:
+    return client_setting_of(plan.client_settings, name)
+
+
+def client_setting_of(given: Mapping[str, str], name: str) -> int:
+    return int(given.get(name, CLIENT_DEFAULTS[name]))
+
+
+def problems(cell: CellPlan) -> list[str]:
+    """Everything in the cell that RabbitMQ cannot do."""
+    found = [
+        *_unknown(cell.broker_settings, SERVER_NAMES, "broker_settings"),
+        *_unknown(cell.client_settings, tuple(CLIENT_DEFAULTS), "client_settings"),
+    ]
+    for name, value in cell.broker_settings.items():
+        if name in SERVER_NAMES and not _is_number(value, whole=name != "vm_memory_high_watermark.relative"):
+            found.append(f"broker_settings.{name}: must be a number (got {value!r})")
+    for name, value in cell.client_settings.items():
+        if name in CLIENT_DEFAULTS and not (value.isdecimal() and 0 < int(value) <= _MOST.get(name, 1 << 30)):
+            most = f" and at most {_MOST[name]}" if name in _MOST else ""
+            found.append(f"client_settings.{name}: must be a whole number above 0{most} (got {value!r})")
+    kind = kind_of(cell.broker)
+    levels = LEVELS[kind].get(cell.nodes, ())
+    if levels and cell.durability not in levels:
+        found.append(f"durability: a {kind} queue with {cell.nodes} nodes gives {levels[0]}, not {cell.durability}")
+    return found
+
+
+_MOST = {"prefetch": 65_535, "credit": 65_535}  # sixteen bits in the protocols
+
+
+def _is_number(text: str, *, whole: bool) -> bool:
+    if whole:
+        return text.isdecimal() and int(text) > 0
+    try:
+        return float(text) > 0
+    except ValueError:
+        return False
+
+
+def _unknown(given: Iterable[str], known: tuple[str, ...], what: str) -> list[str]:
+    lines = []
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            said = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            lines.append(f"{what}.{name}: no such setting; {said}")
+    return lines
