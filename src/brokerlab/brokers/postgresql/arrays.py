@@ -48,8 +48,9 @@ def bytea_elements(block: Block) -> bytes:
             rows["message"] = np.ndarray(n, f"V{size}", block.buffer, offset=first, strides=(stride,))
             return rows.tobytes()
     parts = []
-    for length, payload in zip(block.lengths.tolist(), block.payloads(), strict=True):
-        parts += [struct.pack(">i", length), payload]
+    view = memoryview(block.buffer)  # type: ignore[arg-type]
+    for offset, length in zip(block.offsets.tolist(), block.lengths.tolist(), strict=True):
+        parts += [struct.pack(">i", length), view[offset : offset + length]]
     return b"".join(parts)
 
 
