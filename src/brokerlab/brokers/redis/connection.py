@@ -1,0 +1,207 @@
+"""One RESP2 connection over a socket that never blocks, parsed by hiredis."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import ssl
+import time
+from functools import lru_cache
+from importlib.metadata import version
+
+import hiredis
+
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Security
+from brokerlab.secrets import secret
+
+CONNECT_S = 10.0
+CALL_S = 20.0
+PATH = f"python (raw RESP, hiredis {version('hiredis')})"
+_READ_BYTES = 1 << 18
+_WANT = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class ServerError(BrokerError):
+    """The server answered with an error; `word` is the first word of it."""
+
+    def __init__(self, what: str, error: BaseException) -> None:
+        super().__init__(f"{what}: {error}")
+        self.word = str(error).partition(" ")[0]
+
+
+class Connection:
+    """Authenticated when the constructor returns, which raises BrokerError when that cannot be. Afterwards OSError
+    means that the connection is lost."""
+
+    def __init__(self, address: str, security: Security | None, name: str, connect_s: float = CONNECT_S) -> None:
+        self.address = address
+        self._reader = hiredis.Reader()
+        self._unsent: list[memoryview] = []
+        self.unsent_bytes = 0
+        self._buffer = bytearray(_READ_BYTES)
+        self.open_replies = 0  # of `call` and `post`: commands whose replies nobody has taken yet
+        try:
+            self._socket = _open(address, security, connect_s)
+        except OSError as e:
+            raise BrokerError(f"{address} does not answer: {_words(e, security)}") from e
+        try:
+            self._greet(security, name, connect_s)
+        except OSError as e:
+            self.close()
+            raise BrokerError(f"{address} closed the connection: {_words(e, security)}") from e
+        except BaseException:
+            self.close()
+            raise
+
+    def _greet(self, security: Security | None, name: str, seconds: float) -> None:
+        if security is not None and security.password is not None:
+            words = [security.user] if security.user else []
+            try:
+                self.call("AUTH", *words, secret(security.password), seconds=seconds)
+            except ServerError as e:
+                raise BrokerError(
+                    f"{self.address} refuses the user or password ({e.word})", hint="check security.user and .password"
+                ) from None
+        try:
+            self.call("CLIENT", "SETNAME", name, seconds=seconds)
+        except ServerError as e:
+            hint = "give security.user and security.password" if e.word == "NOAUTH" else None
+            raise BrokerError(e.message, hint=hint) from None
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, data: bytes | memoryview) -> None:
+        """Queue and write what the socket takes now. Raises OSError."""
+        view = memoryview(data)
+        self._unsent.append(view)
+        self.unsent_bytes += len(view)
+        self.flush()
+
+    def flush(self) -> bool:
+        """Whether everything has been written. Raises OSError."""
+        while self._unsent:
+            first = self._unsent[0]
+            try:
+                written = self._socket.send(first)
+            except _WANT:
+                return False
+            self.unsent_bytes -= written
+            if written < len(first):
+                self._unsent[0] = first[written:]
+            else:
+                self._unsent.pop(0)
+        return True
+
+    def replies(self) -> list[object]:
+        """Every reply that has arrived; error replies are hiredis.ReplyError objects. Raises OSError."""
+        self._read()
+        gets = self._reader.gets
+        found = []
+        while (reply := gets()) is not False:
+            found.append(reply)
+        return found
+
+    def _read(self) -> None:
+        while True:
+            try:
+                got = self._socket.recv_into(self._buffer)
+            except _WANT:
+                return
+            if got == 0:
+                raise ConnectionResetError("closed by the server")
+            self._reader.feed(self._buffer, 0, got)  # type: ignore[arg-type]  # any buffer will do
+            if got < _READ_BYTES and not isinstance(self._socket, ssl.SSLSocket):
+                return
+
+    def wait(self, deadline_mono_ns: int) -> None:
+        """Until something can be read (or written, where something is unsent), or the deadline."""
+        wait_any([self], deadline_mono_ns)
+
+    def post(self, *words: str | bytes | int) -> None:
+        """Send a command whose reply will be dropped by `drop_replies` or the next `call`. Raises OSError."""
+        self.open_replies += 1
+        self.send(pack(*words))
+
+    def drop_replies(self) -> list[object]:
+        """Take the replies to `post` that are here; returns those that are errors. Raises OSError."""
+        found = self.replies()
+        self.open_replies -= len(found)
+        return [reply for reply in found if isinstance(reply, hiredis.ReplyError)]
+
+    def call(self, *words: str | bytes | int, seconds: float = CALL_S) -> object:
+        """Send a command and wait for its reply. Raises ServerError for an error, OSError."""
+        reply = self.call_many([words], seconds)[0]
+        if isinstance(reply, hiredis.ReplyError):
+            raise ServerError(f"{self.address}: {words[0]!s}", reply)
+        return reply
+
+    def call_many(self, commands: list[tuple[str | bytes | int, ...]], seconds: float = CALL_S) -> list[object]:
+        """Send commands together and wait for all replies, errors included. Raises OSError."""
+        deadline = time.monotonic_ns() + int(seconds * 1e9)
+        wanted = self.open_replies + len(commands)
+        self.open_replies = 0
+        found: list[object] = []
+        self.send(b"".join(pack(*c) for c in commands))
+        while len(found) < wanted:
+            self.flush()
+            found += self.replies()
+            if len(found) < wanted:
+                if time.monotonic_ns() >= deadline:
+                    raise TimeoutError(f"no answer within {seconds:g} s")
+                self.wait(deadline)
+        return found[wanted - len(commands) :]
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+
+def pack(*words: str | bytes | int) -> bytes:
+    """One command as RESP."""
+    packed: bytes = hiredis.pack_command(words)  # type: ignore[arg-type]  # its types know one word only
+    return packed
+
+
+def wait_any(connections: list[Connection], deadline_mono_ns: int) -> None:
+    """Until one of them has something to read, or can write what is unsent, or the deadline."""
+    poll = select.poll()
+    for connection in connections:
+        poll.register(connection, select.POLLIN | (select.POLLOUT if connection.unsent_bytes else 0))
+    left_ms = (deadline_mono_ns - time.monotonic_ns()) / 1e6
+    poll.poll(max(0.0, left_ms))
+
+
+def split_address(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise BrokerError(f"{address!r} is not an address", hint="write host:port")
+    return host.strip("[]"), int(port)
+
+
+def _open(address: str, security: Security | None, seconds: float) -> socket.socket:
+    host, port = split_address(address)
+    plain = socket.create_connection((host, port), timeout=seconds)
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made = plain
+    if security is not None and security.tls:
+        try:
+            made = _context(security.ca_file).wrap_socket(plain, server_hostname=host)
+        except BaseException:
+            plain.close()
+            raise
+    made.setblocking(False)
+    return made
+
+
+@lru_cache(maxsize=8)
+def _context(ca_file: str | None) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=ca_file)
+
+
+def _words(error: OSError, security: Security | None) -> str:
+    said = error.strerror or str(error) or type(error).__name__
+    plain = security is None or not security.tls
+    return f"{said} (does it demand TLS?)" if plain and isinstance(error, ConnectionResetError) else said
