@@ -1,0 +1,205 @@
+"""The tick in C and the tick in Python do the same to any client: same bytes, same outcomes, same counts."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, c_int32, c_int64, c_void_p
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from brokerlab.agent.sender import Sender
+from brokerlab.agent.sender_native import NativeSender, sender
+from brokerlab.brokers.contract import NativeCalls
+from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN, Block, Settlements
+from brokerlab.model.plan import (
+    AgentPlan,
+    Durability,
+    Endpoint,
+    KeysPlan,
+    PayloadPlan,
+    PhasesPlan,
+    ProducersPlan,
+    Role,
+    SchedulePlan,
+    SizeShare,
+)
+from brokerlab.native import library, why_not
+
+pytestmark = pytest.mark.skipif(library() is None, reason=f"no C library to compare with: {why_not()}")
+
+AHEAD_NS = 10**18  # far ahead of the real clock, at which messages are sent: the send timeout passes at once
+BEHIND_NS = 10**9  # it never passes
+OFFSET_NS = 1_700_000_000_000_000_000
+REFUSED, LOST, UNMAPPED = -1, -2, 77
+OUTCOMES = {0: ACKNOWLEDGED, REFUSED: REJECTED, LOST: UNKNOWN, UNMAPPED: UNKNOWN}
+
+
+@dataclass
+class Client:
+    """Holds at most `room` messages; message i settles `1 + i % 5` ticks after it was taken, in reverse order, every
+    thirteenth with an error and every hundredth never."""
+
+    room: int
+    tick: int = 0
+    path: str = "scripted"
+    taken: dict[int, tuple[bytes, int, bytes | None]] = field(default_factory=dict)
+    open: dict[int, int] = field(default_factory=dict)
+    most_open: int = 0
+
+    def accept(self, index: int, payload: bytes, partition: int, key: bytes | None) -> bool:
+        if len(self.open) >= self.room:
+            return False
+        assert index not in self.taken
+        self.taken[index] = (payload, partition, key)
+        self.open[index] = self.tick + 1 + index % 5
+        self.most_open = max(self.most_open, len(self.open))
+        return True
+
+    def ready(self) -> list[tuple[int, int]]:
+        """(index, code) of what settles now."""
+        now = [i for i, at in self.open.items() if at <= self.tick and i % 100 != 99]
+        for i in now:
+            del self.open[i]
+        return [(i, (REFUSED, LOST, UNMAPPED)[i % 3] if i % 13 == 12 else 0) for i in reversed(now)]
+
+    def forget_the_silent(self) -> None:
+        self.open.clear()
+
+    def close(self, deadline_mono_ns: int) -> None: ...
+
+
+class PythonClient(Client):
+    def send(self, block: Block) -> int:
+        for i, payload in enumerate(block.payloads()):
+            key = None if block.keys is None else int(block.keys[i]).to_bytes(4, "big")
+            if not self.accept(block.first_index + i, payload, int(block.partitions[i]), key):
+                return i
+        return len(block)
+
+    def settled(self) -> Settlements:
+        ready = self.ready()
+        codes = [c for _, c in ready]
+        return Settlements(
+            np.array([i for i, _ in ready], np.int64),
+            np.array([OUTCOMES[c] for c in codes], np.uint8),
+            np.full(len(ready), AHEAD_NS, np.int64),
+            {f"code {c}": codes.count(c) for c in set(codes) - {0}},
+        )
+
+
+class CClient(PythonClient):
+    def native_calls(self) -> NativeCalls:
+        def send(_c: int, buffer: int, offsets: Any, lengths: Any, partitions: Any, keys: int, first: int, n: int, refused: Any) -> int:  # fmt: skip
+            refused[0] = 0
+            for i in range(n):
+                payload = ctypes.string_at(buffer + offsets[i], lengths[i])
+                key = ctypes.string_at(keys + 4 * i, 4) if keys else None
+                if not self.accept(first + i, payload, partitions[i], key):
+                    return i
+            return n
+
+        def settled(_c: int, indices: Any, codes: Any, at_ns: Any, _most: int) -> int:
+            ready = self.ready()
+            for n, (i, code) in enumerate(ready):
+                indices[n], codes[n], at_ns[n] = i, code, AHEAD_NS
+            return len(ready)
+
+        i64, i32 = POINTER(c_int64), POINTER(c_int32)
+        kinds = CFUNCTYPE(c_int64, c_void_p, c_void_p, i64, i32, i32, c_void_p, c_int64, c_int64, i32)
+        self.kept = (kinds(send), CFUNCTYPE(c_int64, c_void_p, i64, i32, i64, c_int64)(settled))
+        pointers = [int(ctypes.cast(f, c_void_p).value or 0) for f in self.kept]
+        least = -5
+        outcomes = tuple(OUTCOMES.get(c, UNKNOWN) for c in range(least, 6))  # 77 is outside on purpose
+        return NativeCalls(0, *pointers, least, outcomes, lambda code: f"code {code if code < 6 else UNMAPPED}")
+
+
+def agent_plan(producers: ProducersPlan, tmp_path: Path) -> AgentPlan:
+    return AgentPlan(
+        run="r", cell="c01", repeat=1, agent="producer-1", run_tag=9, role=Role.PRODUCER, broker="scripted",
+        driver="auto", endpoint=Endpoint(addresses=()), destinations=("a", "b"), partitions=3, members=(0,),
+        producers_in_cell=1, group=None, producers=producers, consumers=None,
+        phases=PhasesPlan(warm_up_s=0.5, measure_s=1.5, drain_limit_s=0), client_settings={},
+        durability=Durability.L4, evidence_directory=str(tmp_path), seed=3,
+    )  # fmt: skip
+
+
+def life(of: Sender, client: Client, start_ns: int = AHEAD_NS) -> dict[str, Any]:
+    """Every tick of the two seconds and what is known at the end."""
+    of.begin(start_ns, OFFSET_NS)
+    for tick in range(2_300):
+        client.tick = tick
+        of.step(start_ns + tick * 1_000_000)
+    of.note_the_unsent()
+    client.forget_the_silent()
+    of.finish(start_ns + 3_000_000_000)
+    rows = of.take()
+    of.close(0)
+    counters = ("due", "sent", "acknowledged", "rejected", "unknown", "bytes")
+    totals = {name: sum(r.counters[name] for r in rows.intervals) for name in counters}
+    by_second = sorted((r.second, r.destination, r.phase, *(r.counters[n] for n in counters)) for r in rows.intervals)
+    return {
+        "taken": client.taken,
+        "totals": totals,
+        "by_second": by_second,
+        "ranges": sorted(rows.ranges.tolist()),
+        "errors": of.take_errors(),
+        "settled": of.is_settled(),
+        "buffer_full": of.state.buffer_full > 0,
+    }
+
+
+def compare(producers: ProducersPlan, room: int, tmp_path: Path) -> dict[str, Any]:
+    plan = agent_plan(producers, tmp_path)
+    plain, native = PythonClient(room), CClient(room)
+    in_c = sender(plan, 0, native)
+    assert isinstance(in_c, NativeSender)
+    ours, theirs = life(Sender(plan, 0, plain), plain), life(in_c, native)
+    for aspect in ours:
+        assert theirs[aspect] == ours[aspect], aspect
+    return ours
+
+
+SIZES = PayloadPlan(sizes=(SizeShare(message_bytes=60, weight=1), SizeShare(message_bytes=111, weight=2)))
+
+
+@pytest.mark.parametrize("arrival", ["uniform", "poisson"])
+@pytest.mark.parametrize("room", [20, 100_000])
+def test_open_loop(tmp_path: Path, arrival: Any, room: int) -> None:
+    schedule = SchedulePlan(arrival=arrival, rate_per_s=7_000)
+    life = compare(ProducersPlan(count=1, agents=1, schedule=schedule, payload=SIZES, send_timeout_s=1), room, tmp_path)
+    assert life["totals"]["due"] == pytest.approx(14_000, rel=0.1)
+    assert life["buffer_full"] == (room == 20)
+    assert life["totals"]["rejected"] > 0
+    assert life["errors"]["no word within the send timeout"] > 0
+    assert life["settled"]
+
+
+def test_open_loop_with_keys_and_a_file_read_while_sending(tmp_path: Path) -> None:
+    lines = tmp_path / "lines"
+    lines.write_text("".join(f"{'x' * (i % 90)}{i}\n" for i in range(120_000)))
+    payload = PayloadPlan(kind="lines", path=str(lines), read_in_ram=False)
+    producers = ProducersPlan(
+        count=1, agents=1, schedule=SchedulePlan(rate_per_s=60_000), payload=payload, keys=KeysPlan(count=50)
+    )
+    life = compare(producers, 100_000, tmp_path)
+    assert life["totals"]["sent"] == 120_000
+    assert {key for _, _, key in life["taken"].values()} == {k.to_bytes(4, "big") for k in range(50)}
+
+
+def test_closed_loop_keeps_its_window(tmp_path: Path) -> None:
+    schedule = SchedulePlan(arrival="closed", window=400)
+    plan = agent_plan(ProducersPlan(count=1, agents=1, schedule=schedule, payload=SIZES, send_timeout_s=0.1), tmp_path)
+    client = CClient(1000)
+    made = life(sender(plan, 0, client), client, BEHIND_NS)
+    assert made["totals"]["due"] == made["totals"]["sent"] > 10_000
+    assert made["settled"]
+    assert client.most_open == 400
+    # Outcomes are those of the script, message by message, whoever ticked.
+    silent = sum(i % 100 == 99 for i in client.taken)
+    wrong = [i for i in client.taken if i % 13 == 12 and i % 100 != 99]
+    assert made["totals"]["rejected"] == sum(i % 3 == 0 for i in wrong)
+    assert made["totals"]["unknown"] == silent + sum(i % 3 != 0 for i in wrong)
