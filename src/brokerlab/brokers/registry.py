@@ -19,6 +19,9 @@ BROKERS = {
     "kafka": "brokerlab.brokers.kafka.broker",
     "nats": "brokerlab.brokers.nats.broker",
     "postgresql": "brokerlab.brokers.postgresql.broker",
+    "rabbitmq-classic": "brokerlab.brokers.rabbitmq.broker:CLASSIC",
+    "rabbitmq-quorum": "brokerlab.brokers.rabbitmq.broker:QUORUM",
+    "rabbitmq-stream": "brokerlab.brokers.rabbitmq.broker:STREAM",
     "memory": "brokerlab.brokers.memory.broker",
     "faulty": "brokerlab.brokers.faulty.broker",
 }

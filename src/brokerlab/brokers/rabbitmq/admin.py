@@ -13,8 +13,9 @@ from pika import spec
 from brokerlab.brokers.contract import ComputedDurability
 from brokerlab.brokers.rabbitmq.amqp import AmqpLink, open_link
 from brokerlab.brokers.rabbitmq.management import Management
-from brokerlab.brokers.rabbitmq.names import DEFAULT_GROUP, belongs_to, group_queue, routing_key, stream_name
+from brokerlab.brokers.rabbitmq.names import DEFAULT_GROUP, belongs_to, group_queue, stream_name
 from brokerlab.brokers.rabbitmq.settings import client_setting_of, confirm_window, level_of, settings_of
+from brokerlab.brokers.rabbitmq.topology import declare_exchange, declare_group, declare_streams
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
 
@@ -45,23 +46,15 @@ class RabbitAdmin:
             link.close(time.monotonic_ns() + 5_000_000_000)
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:
-        made = []
+        made: list[str] = []
         with self._linked() as link:
             for destination in destinations:
                 if self._settings.kind == "stream":
-                    queues = [(stream_name(destination, p), "") for p in range(partitions)]
-                else:
-                    link.call(spec.Exchange.Declare(exchange=destination, type="direct", durable=True))
-                    queues = [
-                        (group_queue(destination, group, p), routing_key(p))
-                        for group in groups or (DEFAULT_GROUP,)
-                        for p in range(partitions)
-                    ]
-                for queue, key in queues:
-                    link.call(spec.Queue.Declare(queue=queue, durable=True, arguments=self._settings.arguments()))
-                    if key:
-                        link.call(spec.Queue.Bind(queue=queue, exchange=destination, routing_key=key))
-                    made.append(queue)
+                    made += declare_streams(link, destination, partitions, self._settings)
+                    continue
+                declare_exchange(link, destination)
+                for group in groups or (DEFAULT_GROUP,):
+                    made += declare_group(link, destination, group, partitions, self._settings)
         self._wait_online(made)
 
     def _wait_online(self, queues: list[str]) -> None:

@@ -14,7 +14,8 @@ from brokerlab.brokers.rabbitmq.amqp import PATH, AmqpLink, ClosedByServerError,
 from brokerlab.brokers.rabbitmq.deliveries import Arrived, DeliveryReader
 from brokerlab.brokers.rabbitmq.frames import ack_frames, ack_up_to
 from brokerlab.brokers.rabbitmq.names import group_queue
-from brokerlab.brokers.rabbitmq.settings import client_setting
+from brokerlab.brokers.rabbitmq.settings import RabbitSettings, client_setting, kind_of
+from brokerlab.brokers.rabbitmq.topology import declare_group
 from brokerlab.brokers.rabbitmq.wire import addresses_from
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, Int64s, no_deliveries
@@ -24,6 +25,10 @@ RECONNECT_EVERY_S = 0.2
 RECONNECT_S = 2.0
 GIVE_UP_S = 30.0
 NOT_FOUND = 404
+
+
+class NoSuchQueueError(BrokerError):
+    """A queue of the group does not exist."""
 
 
 @dataclass(frozen=True)
@@ -53,26 +58,44 @@ class AmqpConsumer:
         self._lost_at: float | None = None
         self._retry_at = 0.0
         self._link: AmqpLink | None = None
-        self._subscribe(open_link(self._endpoint, self._name, number))
+        if not self._try_subscribing():
+            self._make_group(plan)
+            self._subscribe(open_link(self._endpoint, self._name, number))
+
+    def _try_subscribing(self) -> bool:
+        """Whether the group's queues exist."""
+        try:
+            self._subscribe(open_link(self._endpoint, self._name, self._address))
+        except NoSuchQueueError:
+            return False
+        return True
+
+    def _make_group(self, plan: AgentPlan) -> None:
+        """A group that was not made with its destination begins with what is published from now on."""
+        settings = RabbitSettings(kind_of(plan.broker), len(plan.endpoint.addresses), {})
+        link = open_link(self._endpoint, self._name, self._address)
+        try:
+            for destination in plan.destinations:
+                declare_group(link, destination, self._group, plan.partitions, settings)
+        except OSError as e:
+            raise BrokerError(f"the group {self._group} cannot be made: {e}", hint="does the destination exist?") from e
+        finally:
+            link.close(time.monotonic_ns() + 5_000_000_000)
 
     def _subscribe(self, link: AmqpLink) -> None:
         self._reader = DeliveryReader(self._arrived)
-        self._received = self._acknowledged = 0  # tags handed out so far, and the highest below which all are settled
-        self._ahead: set[int] = set()  # acknowledged above that
+        self._acknowledged = 0  # the tag up to which all are
+        self._ahead: set[int] = set()  # tags above it that are as well
         link.on_frames, link.on_method = self._reader.read, self._on_method
         try:
             link.call(spec.Basic.Qos(0, self._prefetch, False))
             for number, queue in enumerate(self._queues):
                 link.call(spec.Basic.Consume(queue=queue, consumer_tag=f"{number:05d}", no_ack=self._automatic))
-        except ClosedByServerError as e:
-            link.abandon()
-            if e.code == NOT_FOUND:
-                said = f"the group {self._group} cannot be read: {e}"
-                raise BrokerError(said, hint="a group's queues are made with its destination") from e
-            raise BrokerError(f"the group {self._group} cannot be read: {e}") from e
         except OSError as e:
             link.abandon()
-            raise BrokerError(f"the connection was lost while subscribing: {e}") from e
+            missing = isinstance(e, ClosedByServerError) and e.code == NOT_FOUND
+            said = f"the group {self._group} cannot be read: {e}"
+            raise (NoSuchQueueError(said) if missing else BrokerError(said)) from e
         self._link, self._lost_at = link, None
 
     def _on_method(self, told: Any) -> None:
