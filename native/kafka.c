@@ -166,11 +166,9 @@ static int64_t produce_run(producer *p, int32_t partition, int64_t n) {
     return n;
 }
 
-/* Takes the first k messages and returns k; *refused gets the error of the first one not taken, 0 when all were.
- * Keys are the 4 bytes of the key number, big-endian; key_numbers may be NULL. */
+/* Takes the first k messages and returns k. Keys are the 4 bytes of the key number, big-endian; key_numbers may be NULL. */
 int64_t bl_kafka_send(producer *p, uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
-                      const int32_t *partitions, uint8_t *keys, int64_t first_index, int64_t n, int32_t *refused) {
-    *refused = 0;
+                      const int32_t *partitions, uint8_t *keys, int64_t first_index, int64_t n) {
     for (int64_t i = 0; i < n;) {
         int64_t k = 0;
         for (; i + k < n && k < BATCH && partitions[i + k] == partitions[i]; k++)
@@ -183,10 +181,7 @@ int64_t bl_kafka_send(producer *p, uint8_t *buffer, const int64_t *offsets, cons
             };
         int64_t taken = produce_run(p, partitions[i], k);
         i += taken;
-        if (taken < k) {
-            *refused = p->batch[taken].err;
-            return i;
-        }
+        if (taken < k) return i;
     }
     return n;
 }

@@ -6,12 +6,12 @@
  */
 #include "brokerlab.h"
 
-enum { NEEDS_DUE = 1, NEEDS_SLOTS = 2 };
+enum { NEEDS_DUE = 1, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION };
 enum { REPORTS_MOST = 16384 };
 
 typedef int64_t send_function(void *client, uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
-                              const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n,
-                              int32_t *refused);
+                              const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n);
+/* How many reports; a negative number when the client needs Python, to connect again for instance. */
 typedef int64_t settled_function(void *client, int64_t *indices, int32_t *codes, int64_t *at_ns, int64_t most);
 
 /* Mirrored field by field in agent/sender_native.py. */
@@ -42,37 +42,29 @@ typedef struct {
     int64_t end_ns, timeout_ns, last_expiry_ns, settled_since;
     int64_t tick_ns, tick_least_ns, tick_most_ns, ticks_per_latency, expire_every_ns;
     int64_t buffer_full, expired;
-    /* settlements: room for them, and what a client's code means: outcome[code - least_code] */
+    /* reports of the client; `reported` of them wait for Python to say what codes other than 0 mean */
     int64_t *indices;
     int32_t *codes;
-    uint8_t *outcomes;
+    uint8_t *acknowledged; /* zeros */
     int64_t *at_ns;
-    uint8_t *outcome_of_code;
-    int64_t *count_of_code;
-    int64_t least_code, codes_known;
+    int64_t reported;
 } sender;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* A code outside the table is one nobody mapped: unknown, counted in the table's last place. */
-static int64_t code_place(const sender *s, int32_t code) {
-    int64_t place = code - s->least_code;
-    return place >= 0 && place < s->codes_known ? place : s->codes_known;
-}
-
-static void take_settlements(sender *s) {
+static int take_settlements(sender *s) {
     int64_t n = s->settled(s->client, s->indices, s->codes, s->at_ns, REPORTS_MOST);
-    if (!n) return;
-    for (int64_t i = 0; i < n; i++) {
-        s->outcomes[i] = BL_ACKNOWLEDGED;
-        if (!s->codes[i]) continue;
-        int64_t place = code_place(s, s->codes[i]);
-        s->outcomes[i] = s->outcome_of_code[place];
-        s->count_of_code[place]++;
-    }
-    int64_t settled = bl_settled(s->ledger, s->indices, s->outcomes, s->at_ns, n);
+    if (n < 0) return NEEDS_ATTENTION;
+    for (int64_t i = 0; i < n; i++)
+        if (s->codes[i]) {
+            s->reported = n;
+            return NEEDS_JUDGEMENT;
+        }
+    if (!n) return 0;
+    int64_t settled = bl_settled(s->ledger, s->indices, s->acknowledged, s->at_ns, n);
     s->in_flight -= settled;
     s->settled_since += settled;
+    return 0;
 }
 
 /* A full window takes window / rate to settle; asking so many times in that time is exact enough and costs little. */
@@ -109,9 +101,8 @@ static int64_t offer(sender *s, int64_t wanted, int64_t now_ns) {
     }
     bl_stamp(s->buffer, s->offsets, s->body_sums, slot, n, s->pattern, s->pattern_length, s->index, scheduled,
              s->next_sequence, s->partitions, s->sequences);
-    int32_t refused;
     int64_t taken = s->send(s->client, s->buffer, s->offsets + slot, s->lengths + slot, s->partitions,
-                            s->keys ? s->keys + 4 * in_pattern : 0, s->index, n, &refused);
+                            s->keys ? s->keys + 4 * in_pattern : NULL, s->index, n);
     if (taken < n) bl_unstamp(s->partitions, taken, n, s->next_sequence);
     if (taken) {
         if (s->window) bl_due(s->ledger, scheduled, s->pattern, s->pattern_length, s->index, taken);
@@ -151,15 +142,17 @@ static int fill_window(sender *s, int64_t now_ns) {
             s->buffer_full++;
             return 0;
         }
-        if (taken == s->block_most) take_settlements(s);
+        int needed = taken == s->block_most ? take_settlements(s) : 0;
+        if (needed) return needed;
         now_ns = bl_now_ns();
     }
     return 0;
 }
 
-/* One tick. Returns 0, or what must be given before the next tick can go on. */
+/* One tick. Returns 0, or what is needed before it can go on. */
 int bl_sender_step(sender *s, int64_t now_ns) {
-    take_settlements(s);
+    int needed = take_settlements(s);
+    if (needed) return needed;
     expire(s, now_ns);
     if (s->window) return fill_window(s, now_ns);
     if (s->at < s->due_count && s->due[s->at] > now_ns && s->noted == s->at) return 0;

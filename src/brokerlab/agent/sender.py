@@ -15,7 +15,7 @@ from brokerlab.agent.payload import POOL_BYTES, PayloadPool
 from brokerlab.agent.schedule import Schedule
 from brokerlab.agent.stamp import BLOCK_MOST, stamper
 from brokerlab.brokers.contract import Producer
-from brokerlab.model.blocks import Block, Int64s
+from brokerlab.model.blocks import Block, Int64s, Settlements
 from brokerlab.model.plan import AgentPlan
 
 NEVER_NS = 1 << 62
@@ -138,18 +138,20 @@ class Sender:
             self._step_open(now_ns)
 
     def _settle(self, now_ns: int) -> None:
-        settlements = self.client.settled()
+        self._note(self.client.settled())
+        if now_ns - self.state.last_expiry_ns > EXPIRE_EVERY_NS:
+            if self._window is not None:
+                self._choose_tick(now_ns - self.state.last_expiry_ns)
+            self.state.last_expiry_ns = now_ns
+            self._give_up(now_ns - self._timeout_ns, now_ns, NO_WORD)
+
+    def _note(self, settlements: Settlements) -> None:
         if len(settlements):
             settled = self.ledger.settled(settlements)
             self.state.in_flight -= settled
             self.state.settled_since += settled
         for kind, n in settlements.errors.items():
             self._errors[kind] = self._errors.get(kind, 0) + n
-        if now_ns - self.state.last_expiry_ns > EXPIRE_EVERY_NS:
-            if self._window is not None:
-                self._choose_tick(now_ns - self.state.last_expiry_ns)
-            self.state.last_expiry_ns = now_ns
-            self._give_up(now_ns - self._timeout_ns, now_ns, NO_WORD)
 
     def _choose_tick(self, elapsed_ns: int) -> None:
         """A full window takes window / rate to settle; asking 64 times in that time is exact to 2 % and costs little."""

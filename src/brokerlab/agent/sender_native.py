@@ -25,13 +25,13 @@ from brokerlab.agent.sender import (
 )
 from brokerlab.agent.stamp import BLOCK_MOST
 from brokerlab.brokers.contract import ActsInC, Producer
-from brokerlab.model.blocks import UNKNOWN, Int64s
+from brokerlab.model.blocks import Int64s, Settlements
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native import library
 from brokerlab.native.loader import address
 
 REPORTS_MOST = 16384
-NEEDS_DUE, NEEDS_SLOTS = 1, 2
+NEEDS_DUE, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION = 1, 2, 3, 4
 
 _POINTER, _NUMBER = c_void_p, c_int64
 
@@ -51,8 +51,7 @@ class _State(ctypes.Structure):
         ("end_ns", _NUMBER), ("timeout_ns", _NUMBER), ("last_expiry_ns", _NUMBER), ("settled_since", _NUMBER),
         ("tick_ns", _NUMBER), ("tick_least_ns", _NUMBER), ("tick_most_ns", _NUMBER), ("ticks_per_latency", _NUMBER),
         ("expire_every_ns", _NUMBER), ("buffer_full", _NUMBER), ("expired", _NUMBER),
-        ("indices", _POINTER), ("codes", _POINTER), ("outcomes", _POINTER), ("at_ns", _POINTER),
-        ("outcome_of_code", _POINTER), ("count_of_code", _POINTER), ("least_code", _NUMBER), ("codes_known", _NUMBER),
+        ("indices", _POINTER), ("codes", _POINTER), ("acknowledged", _POINTER), ("at_ns", _POINTER), ("reported", _NUMBER),
     )  # fmt: skip
 
 
@@ -72,8 +71,6 @@ class NativeSender(Sender):
         state, pool = self.state, self._pool
         self._at = ctypes.addressof(state)
         partitions = len(plan.destinations) * plan.partitions
-        outcomes = np.array([*calls.outcomes, UNKNOWN], np.uint8)
-        self._count_of_code = np.zeros(len(outcomes), np.int64)
         self._keys = None if pool.key_pattern is None else pool.key_pattern.astype(">i4")
         arrays: dict[str, npt.NDArray[Any]] = {
             "pattern": pool.partition_pattern,
@@ -83,19 +80,16 @@ class NativeSender(Sender):
             "scheduled_now": np.zeros(BLOCK_MOST, np.int64),
             "indices": np.zeros(REPORTS_MOST, np.int64),
             "codes": np.zeros(REPORTS_MOST, np.int32),
-            "outcomes": np.zeros(REPORTS_MOST, np.uint8),
+            "acknowledged": np.zeros(REPORTS_MOST, np.uint8),
             "at_ns": np.zeros(REPORTS_MOST, np.int64),
-            "outcome_of_code": outcomes,
-            "count_of_code": self._count_of_code,
         }
-        self._keep_alive = arrays
+        self._arrays = arrays
         for name, array in arrays.items():
             setattr(state, name, address(array))
         state.keys = None if self._keys is None else address(self._keys)
         state.pattern_length = len(pool.partition_pattern)
         state.ledger, state.client = self.ledger.handle, calls.client
         state.send, state.settled = calls.send, calls.settled
-        state.least_code, state.codes_known = calls.least_code, len(calls.outcomes)
         state.block_most, state.limit, state.window = BLOCK_MOST, self._limit, self._window or 0
         state.timeout_ns, state.expire_every_ns = self._timeout_ns, EXPIRE_EVERY_NS
         state.tick_least_ns, state.tick_most_ns = CLOSED_TICK_LEAST_NS, CLOSED_TICK_MOST_NS
@@ -121,23 +115,30 @@ class NativeSender(Sender):
 
     def step(self, now_ns: int) -> None:
         while needed := self._lib.bl_sender_step(self._at, now_ns):
-            if needed == NEEDS_SLOTS:
+            if needed == NEEDS_JUDGEMENT:
+                self._judge()
+            elif needed == NEEDS_SLOTS:
                 self._pool.refill()
                 self._use_slots()
-            elif len(self._due) - self.state.at < BEHIND_MOST:
+            elif needed == NEEDS_DUE and len(self._due) - self.state.at < BEHIND_MOST:
                 self._refill()
+            elif needed == NEEDS_ATTENTION:
+                self._settle(now_ns)
+                return
             else:
                 return
+
+    def _judge(self) -> None:
+        n = self.state.reported
+        columns = self._arrays
+        outcomes, kinds = self._calls.judged(columns["codes"][:n])
+        self._note(Settlements(columns["indices"][:n], outcomes, columns["at_ns"][:n], kinds))
 
     def take_errors(self) -> dict[str, int]:
         errors = super().take_errors()
         if self.state.expired:
             errors[NO_WORD] = errors.get(NO_WORD, 0) + self.state.expired
             self.state.expired = 0
-        for place in np.flatnonzero(self._count_of_code).tolist():
-            name = self._calls.error_name(self._calls.least_code + place)
-            errors[name] = errors.get(name, 0) + int(self._count_of_code[place])
-        self._count_of_code[:] = 0
         return errors
 
 

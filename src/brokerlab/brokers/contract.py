@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from brokerlab.model.blocks import Block, Deliveries, Settlements
+from brokerlab.model.blocks import Block, Deliveries, Int32s, Settlements
 from brokerlab.model.plan import AgentPlan, CellPlan, Durability, Endpoint
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Progress = Callable[[str, float], None]  # (what, share done from 0 to 1)
 
@@ -139,16 +143,15 @@ class Producer(Protocol):
 class NativeCalls:
     """A producer's `send` and `settled` as C functions (their types are in native/sender.c), for a tick without Python.
 
-    `settled` gives codes, 0 for an acknowledgement; `outcomes[code - least_code]` says what each means, any other code
-    is unknown.
+    `settled` gives a code for each message, 0 for an acknowledgement; `judged` says what other codes of its last call
+    mean: outcomes, and kinds of errors with their counts. When it gives a negative number instead, the client's Python
+    `settled` is called, which may connect again.
     """
 
     client: int
     send: int
     settled: int
-    least_code: int
-    outcomes: tuple[int, ...]
-    error_name: Callable[[int], str]
+    judged: Callable[[Int32s], tuple[npt.NDArray[np.uint8], dict[str, int]]]
 
 
 @runtime_checkable

@@ -53,7 +53,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "bl_kafka_open": (c_int, (c_char_p, c_char_p, c_size_t)),
     "bl_kafka_error_name": (c_char_p, (c_int,)),
     "bl_kafka_producer_new": (P, (P, P, c_int, P, c_int, c_int, c_char_p, c_size_t)),
-    "bl_kafka_send": (I64, (P, P, P, P, P, P, I64, I64, P)),
+    "bl_kafka_send": (I64, (P, P, P, P, P, P, I64, I64)),
     "bl_kafka_settled": (I64, (P, P, P, P, I64)),
     "bl_kafka_flush": (None, (P, c_int)),
     "bl_kafka_producer_free": (None, (P,)),

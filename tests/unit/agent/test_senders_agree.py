@@ -34,8 +34,8 @@ pytestmark = pytest.mark.skipif(library() is None, reason=f"no C library to comp
 AHEAD_NS = 10**18  # far ahead of the real clock, at which messages are sent: the send timeout passes at once
 BEHIND_NS = 10**9  # it never passes
 OFFSET_NS = 1_700_000_000_000_000_000
-REFUSED, LOST, UNMAPPED = -1, -2, 77
-OUTCOMES = {0: ACKNOWLEDGED, REFUSED: REJECTED, LOST: UNKNOWN, UNMAPPED: UNKNOWN}
+REFUSED, LOST, ODD = -1, -2, 77
+OUTCOMES = {0: ACKNOWLEDGED, REFUSED: REJECTED, LOST: UNKNOWN, ODD: UNKNOWN}
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Client:
         now = [i for i, at in self.open.items() if at <= self.tick and i % 100 != 99]
         for i in now:
             del self.open[i]
-        return [(i, (REFUSED, LOST, UNMAPPED)[i % 3] if i % 13 == 12 else 0) for i in reversed(now)]
+        return [(i, (REFUSED, LOST, ODD)[i % 3] if i % 13 == 12 else 0) for i in reversed(now)]
 
     def forget_the_silent(self) -> None:
         self.open.clear()
@@ -82,19 +82,15 @@ class PythonClient(Client):
 
     def settled(self) -> Settlements:
         ready = self.ready()
-        codes = [c for _, c in ready]
+        outcomes, kinds = judged(np.array([c for _, c in ready], np.int64))
         return Settlements(
-            np.array([i for i, _ in ready], np.int64),
-            np.array([OUTCOMES[c] for c in codes], np.uint8),
-            np.full(len(ready), AHEAD_NS, np.int64),
-            {f"code {c}": codes.count(c) for c in set(codes) - {0}},
+            np.array([i for i, _ in ready], np.int64), outcomes, np.full(len(ready), AHEAD_NS, np.int64), kinds
         )
 
 
 class CClient(PythonClient):
     def native_calls(self) -> NativeCalls:
-        def send(_c: int, buffer: int, offsets: Any, lengths: Any, partitions: Any, keys: int, first: int, n: int, refused: Any) -> int:  # fmt: skip
-            refused[0] = 0
+        def send(_c: int, buffer: int, offsets: Any, lengths: Any, partitions: Any, keys: int, first: int, n: int) -> int:  # fmt: skip
             for i in range(n):
                 payload = ctypes.string_at(buffer + offsets[i], lengths[i])
                 key = ctypes.string_at(keys + 4 * i, 4) if keys else None
@@ -109,12 +105,16 @@ class CClient(PythonClient):
             return len(ready)
 
         i64, i32 = POINTER(c_int64), POINTER(c_int32)
-        kinds = CFUNCTYPE(c_int64, c_void_p, c_void_p, i64, i32, i32, c_void_p, c_int64, c_int64, i32)
+        kinds = CFUNCTYPE(c_int64, c_void_p, c_void_p, i64, i32, i32, c_void_p, c_int64, c_int64)
         self.kept = (kinds(send), CFUNCTYPE(c_int64, c_void_p, i64, i32, i64, c_int64)(settled))
         pointers = [int(ctypes.cast(f, c_void_p).value or 0) for f in self.kept]
-        least = -5
-        outcomes = tuple(OUTCOMES.get(c, UNKNOWN) for c in range(least, 6))  # 77 is outside on purpose
-        return NativeCalls(0, *pointers, least, outcomes, lambda code: f"code {code if code < 6 else UNMAPPED}")
+        return NativeCalls(0, *pointers, judged=judged)
+
+
+def judged(codes: Any) -> tuple[Any, dict[str, int]]:
+    values = codes.tolist()
+    kinds = {f"code {c}": values.count(c) for c in set(values) - {0}}
+    return np.array([OUTCOMES[c] for c in values], np.uint8), kinds
 
 
 def agent_plan(producers: ProducersPlan, tmp_path: Path) -> AgentPlan:

@@ -21,7 +21,7 @@ from brokerlab.brokers.kafka.backlog import Backlog, assigned_partitions
 from brokerlab.brokers.kafka.client import consumer_properties, producer_properties
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import NOTHING_SETTLED, Block, Deliveries, Settlements, no_deliveries
+from brokerlab.model.blocks import NOTHING_SETTLED, Block, Deliveries, Int32s, Settlements, no_deliveries
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native.loader import address, library
 
@@ -30,7 +30,6 @@ REPORTS_MOST = 16384
 RECEIVE_MOST = 8192
 COMMIT_EVERY_NS = 100_000_000  # acknowledging in batches: a commit is a request to the broker
 WHY_BYTES = 512
-CODES = range(-200, 300)  # librdkafka's own are negative, those of the protocol positive
 
 
 @cache
@@ -88,8 +87,6 @@ class NativeProducer:
         self._at_ns = np.zeros(REPORTS_MOST, np.int64)
         self._columns = tuple(address(a) for a in (self._indices, self._errors, self._at_ns))
         self._acknowledged = np.zeros(REPORTS_MOST, np.uint8)
-        self._refused = np.zeros(1, np.int32)
-        self._refused_at = address(self._refused)
         self._closed = False
 
     def send(self, block: Block) -> int:
@@ -103,7 +100,6 @@ class NativeProducer:
             None if keys is None else address(keys),
             block.first_index,
             len(block),
-            self._refused_at,
         )
         return taken
 
@@ -114,7 +110,8 @@ class NativeProducer:
         errors = self._errors[:n]
         if not errors.any():
             return Settlements(self._indices[:n], self._acknowledged[:n], self._at_ns[:n])
-        return Settlements(self._indices[:n], *self._judged(errors))
+        outcomes, kinds = self._judged(errors)
+        return Settlements(self._indices[:n], outcomes, self._at_ns[:n], kinds)
 
     def native_calls(self) -> NativeCalls:
         def pointer(function: Any) -> int:
@@ -124,21 +121,17 @@ class NativeProducer:
             client=self._handle,
             send=pointer(self._lib.bl_kafka_send),
             settled=pointer(self._lib.bl_kafka_settled),
-            least_code=CODES.start,
-            outcomes=tuple(outcome_of(code) for code in CODES),
-            error_name=lambda code: str(self._lib.bl_kafka_error_name(code).decode()),
+            judged=self._judged,
         )
 
-    def _judged(
-        self, errors: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], dict[str, int]]:
-        outcomes = np.zeros(len(errors), np.uint8)
+    def _judged(self, codes: Int32s) -> tuple[npt.NDArray[np.uint8], dict[str, int]]:
+        outcomes = np.zeros(len(codes), np.uint8)
         kinds: dict[str, int] = {}
-        for code, count in zip(*(a.tolist() for a in np.unique(errors, return_counts=True)), strict=True):
+        for code, count in zip(*(a.tolist() for a in np.unique(codes, return_counts=True)), strict=True):
             if code:
-                outcomes[errors == code] = outcome_of(code)
+                outcomes[codes == code] = outcome_of(code)
                 kinds[self._lib.bl_kafka_error_name(code).decode()] = count
-        return outcomes, self._at_ns[: len(errors)], kinds
+        return outcomes, kinds
 
     def close(self, deadline_mono_ns: int) -> None:
         if self._closed:
