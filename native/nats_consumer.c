@@ -238,7 +238,10 @@ int64_t bl_nats_receive(consumer *c, int64_t deadline_ns, int64_t most, uint64_t
         nats_flush(&c->link);
         if (got) continue;
         if (c->link.state == NATS_DOWN) return -1;
-        if (now_ns >= deadline_ns) return c->link.state == NATS_UP ? 0 : -1;
+        if (now_ns >= deadline_ns) {
+            about[0] = now_ns;
+            return c->link.state == NATS_UP ? 0 : -1;
+        }
         nats_wait(&c->link, now_ns, deadline_ns);
     }
     about[0] = now_ns;

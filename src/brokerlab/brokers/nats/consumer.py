@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections import deque
 
@@ -11,15 +10,17 @@ import numpy as np
 from nats.aio.msg import Msg
 from nats.errors import Error
 
-from brokerlab.brokers.nats.admin import consumer_config
-from brokerlab.brokers.nats.link import PATH, JetStreamError, Link, broker_name
+from brokerlab.brokers.nats.groups import ensure_group, left_in_group, pull_request, pull_subject
+from brokerlab.brokers.nats.link import PATH, Link, broker_name
 from brokerlab.brokers.nats.settings import PULL_MESSAGES
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
 
-PULL_EXPIRES_NS = 30_000_000_000
-CONSUMER_NOT_FOUND = 10014
+# As in native/nats_consumer.c: when open pulls have died with their leader, and how long a group may have none.
+SILENT_NS = 5_000_000_000
+ABSENT_RETRY_NS = 200_000_000
+ABSENT_MOST_NS = 20_000_000_000
 _ENDED = ("Consumer Deleted", "Consumer Shutdown")
 
 
@@ -29,7 +30,6 @@ class NatsConsumer:
     path = PATH
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
-        assert plan.consumers is not None
         assert plan.group is not None
         self._pull_messages = int(plan.client_settings.get("pull_messages", PULL_MESSAGES))
         self._streams = [broker_name(d) for d in plan.destinations]
@@ -41,26 +41,15 @@ class NatsConsumer:
         self._unacknowledged: dict[str, None] = {}  # ack subjects of what was handed out, in order
         self._number = {stream: i for i, stream in enumerate(self._streams)}
         self._credit = [0] * len(self._streams)  # how many messages the open pulls may still bring
+        self._heard_ns = [0] * len(self._streams)
+        self._absent_since_ns = 0
+        self._pull_after_ns = 0
         self._ended = ""
         self._inbox = self._link.client.new_inbox() + "."
-        self._policies = [self._ensure_group(stream, plan) for stream in self._streams]
+        self._policies = [ensure_group(self._link, stream, self._group, plan) for stream in self._streams]
         self._link.run(self._subscribe(), 10.0)
         self._link.run_now(self._pull())
         self._link.step()
-
-    def _ensure_group(self, stream: str, plan: AgentPlan) -> str:
-        """The group's acknowledgement policy; a group nobody made begins with the oldest message."""
-        assert plan.consumers is not None
-        try:
-            info = self._link.api(f"CONSUMER.INFO.{stream}.{self._group}")
-        except JetStreamError as e:
-            if e.err_code != CONSUMER_NOT_FOUND:
-                raise
-            policy = "none" if plan.consumers.acknowledge == "automatic" else "explicit"
-            config = consumer_config(self._group, policy, 30_000_000_000)
-            request = {"stream_name": stream, "config": config}
-            info = self._link.api(f"CONSUMER.DURABLE.CREATE.{stream}.{self._group}", request)
-        return str(info["config"]["ack_policy"])
 
     async def _subscribe(self) -> None:
         self._subscription = await self._link.client.subscribe(
@@ -70,33 +59,53 @@ class NatsConsumer:
 
     async def _pull(self) -> None:
         """Open a pull on every stream whose open ones may bring less than half of what we want."""
+        now = time.monotonic_ns()
         for number, stream in enumerate(self._streams):
+            if self._credit[number] and now - self._heard_ns[number] > SILENT_NS:
+                self._credit[number] = 0
             if self._credit[number] * 2 >= self._pull_messages:
                 continue
+            if self._credit[number] == 0:
+                self._heard_ns[number] = now
             self._credit[number] += self._pull_messages
-            request = json.dumps({"batch": self._pull_messages, "expires": PULL_EXPIRES_NS}).encode()
-            subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{self._group}"
-            await self._link.client.publish(subject, request, reply=f"{self._inbox}{number}")
+            await self._link.client.publish(
+                pull_subject(stream, self._group), pull_request(self._pull_messages), reply=f"{self._inbox}{number}"
+            )
 
     async def _on_message(self, message: Msg) -> None:
         """Messages come under the subject they were published to; the answer about a pull under the pull's inbox."""
         if message.subject.startswith(self._inbox):
-            self._on_status(message)
+            number = int(message.subject[len(self._inbox) :])
+            self._on_status(message, number)
         else:
+            number = self._number[message.subject.rpartition(".")[0]]
             self._arrived.append(message)
-            self._credit[self._number[message.subject.rpartition(".")[0]]] -= 1
+            self._credit[number] -= 1
+            self._absent_since_ns = 0
+        self._heard_ns[number] = time.monotonic_ns()
         self._link.wake()
 
-    def _on_status(self, message: Msg) -> None:
-        """A pull has ended before it was filled: 404, 408 and 409 say how many messages it did not bring."""
+    def _on_status(self, message: Msg, number: int) -> None:
+        """A pull has ended before it was filled: 404, 408 and 409 say how many messages it did not bring. 503 is nobody
+        to answer it: between two leaders that lasts seconds. 100 is a heartbeat."""
         headers = message.headers or {}
         status, text = headers.get("Status", ""), headers.get("Description", "")
-        if status == "503" or text.startswith(_ENDED):
-            self._ended = text or "no responders"
-        if status != "100":
-            number = int(message.subject[len(self._inbox) :])
-            missing = int(headers.get("Nats-Pending-Messages", self._credit[number]))
-            self._credit[number] = max(0, self._credit[number] - missing)
+        if status == "100":
+            return
+        missing = int(headers.get("Nats-Pending-Messages", self._credit[number]))
+        self._credit[number] = max(0, self._credit[number] - missing)
+        now = time.monotonic_ns()
+        if status == "503":
+            self._absent_since_ns = self._absent_since_ns or now
+            self._pull_after_ns = now + ABSENT_RETRY_NS
+            if now - self._absent_since_ns > ABSENT_MOST_NS:
+                self._ended = "no responders"
+            return
+        self._absent_since_ns = 0
+        if text.startswith(_ENDED):
+            self._ended = text
+        elif status not in ("404", "408"):
+            self._pull_after_ns = now + ABSENT_RETRY_NS // 10
 
     def _lose(self) -> None:
         """Pulls end with their connection. What arrived but was not acknowledged comes again after `ack_wait`."""
@@ -122,7 +131,9 @@ class NatsConsumer:
     def _refill(self) -> None:
         if self._ended:
             raise BrokerError(f"the group {self._group} cannot be read: {self._ended}")
-        if self._link.client.is_connected and min(self._credit) * 2 < self._pull_messages:
+        now = time.monotonic_ns()
+        wanted = min(self._credit) * 2 < self._pull_messages or now - min(self._heard_ns) > SILENT_NS
+        if wanted and self._link.client.is_connected and now >= self._pull_after_ns:
             self._link.run_now(self._pull())
 
     def acknowledge(self, deliveries: Deliveries) -> None:
@@ -147,11 +158,7 @@ class NatsConsumer:
                 return  # the connection is gone: what was not acknowledged comes again
 
     def remaining(self) -> int | None:
-        left = 0
-        for stream in self._streams:
-            info = self._link.api(f"CONSUMER.INFO.{stream}.{self._group}")
-            left += int(info["num_pending"]) + int(info["num_ack_pending"])
-        return left
+        return left_in_group(self._link, self._streams, self._group)
 
     def close(self, deadline_mono_ns: int) -> None:
         """Give back what was not acknowledged, so that others need not wait for `ack_wait`."""

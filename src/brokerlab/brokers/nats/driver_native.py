@@ -19,7 +19,7 @@ from brokerlab.brokers.nats.outcomes import outcome_of_answer
 from brokerlab.brokers.nats.settings import PENDING_BYTES, PULL_MESSAGES
 from brokerlab.brokers.nats.wire import Wire, hello, new_inbox
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import NOTHING_SETTLED, REJECTED, UNKNOWN, Block, Deliveries, Settlements, no_deliveries
+from brokerlab.model.blocks import NOTHING_SETTLED, REJECTED, UNKNOWN, Block, Deliveries, Settlements
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native.loader import address, library
 
@@ -186,11 +186,11 @@ class NativeConsumer:
             self._wire.heal()
             now = time.monotonic_ns()
             if now >= deadline_mono_ns:
-                return no_deliveries(now)
+                return self._deliveries(0, now, 0)
             time.sleep(min(HEAL_PAUSE_S, (deadline_mono_ns - now) / 1e9))
-        if n == 0:
-            return no_deliveries(time.monotonic_ns())
-        arrived_mono_ns, first_ordinal = self._about.tolist()
+        return self._deliveries(n, *self._about.tolist())
+
+    def _deliveries(self, n: int, arrived_mono_ns: int, first_ordinal: int) -> Deliveries:
         return Deliveries(
             addresses=self._addresses[:n],
             lengths=self._lengths[:n],

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import selectors
+import ssl
 import time
 from collections.abc import Callable, Coroutine
 from importlib.metadata import version
@@ -16,8 +17,10 @@ from nats.errors import Error, NoRespondersError
 
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
+from brokerlab.secrets import secret
 
 CONNECT_S = 10.0
+CONNECT_HINT = "is the server running, and does it take this user, password and TLS?"
 API_S = 20.0
 STEP_AT_LEAST_EVERY_NS = 2_000_000
 PATH = f"python (nats-py {version('nats-py')})"
@@ -48,13 +51,14 @@ class Link:
         self.on_disconnect: Callable[[], None] | None = None
         self.on_reconnect: Callable[[], None] | None = None
         self.last_error = ""
+        self._security = endpoint.security
         try:
             self.run(self._connect(servers, name, pending_bytes), CONNECT_S)
         except (OSError, Error, TimeoutError) as e:
             self._end()
             said = self.last_error or str(e) or type(e).__name__
             where = ", ".join(addresses)
-            raise BrokerError(f"cannot connect to NATS at {where}: {said}", hint="is the server running?") from e
+            raise BrokerError(f"cannot connect to NATS at {where}: {said}", hint=CONNECT_HINT) from e
 
     async def _connect(self, servers: list[str], name: str, pending_bytes: int) -> None:
         await self.client.connect(
@@ -68,7 +72,26 @@ class Link:
             reconnect_time_wait=0.2,  # type: ignore[arg-type]
             pending_size=4 * pending_bytes,  # nats-py blocks at this size; we stop offering long before
             skip_subject_validation=True,  # our subjects are made of checked names
+            **self._credentials(),
         )
+
+    def _credentials(self) -> dict[str, Any]:
+        """What nats-py needs to prove who we are and to know the server."""
+        security = self._security
+        given: dict[str, Any] = {}
+        if security is not None and security.tls:
+            given["tls"] = ssl.create_default_context(cafile=security.ca_file)
+        if security is not None and security.user is not None:
+            # Asked for by the library when it writes CONNECT; resolved before, so that a bad reference is told at once.
+            password = "" if security.password is None else secret(security.password)
+            given |= {"user": security.user, "password": lambda: self._unless_plain(password)}
+        return given
+
+    def _unless_plain(self, password: str) -> str:
+        """nats-py goes on without TLS where the server does not ask for it; the password must not."""
+        if self._security is not None and self._security.tls and not self.client._server_info.get("tls_required"):
+            raise Error("the server offers no TLS")
+        return password
 
     async def _on_error(self, error: Exception) -> None:
         self.last_error = str(error) or type(error).__name__

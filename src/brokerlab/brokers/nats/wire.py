@@ -10,6 +10,7 @@ import time
 import uuid
 from typing import Any
 
+from brokerlab.brokers.nats.link import CONNECT_HINT
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 from brokerlab.secrets import secret
@@ -70,7 +71,7 @@ class Wire:
                     return
                 said = self.why() or "no greeting in time"
             said = f"cannot connect to NATS at {where}: {said}"
-        raise BrokerError(said, hint="is the server running, and does it take this user, password and TLS?")
+        raise BrokerError(said, hint=CONNECT_HINT)
 
     def heal(self) -> None:
         """One step towards a connection that is up again; never waits. Addresses are tried in turn."""
