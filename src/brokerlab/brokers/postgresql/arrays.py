@@ -47,7 +47,7 @@ def bytea_elements(block: Block) -> bytes:
             rows["bytes"] = size
             rows["message"] = np.ndarray(n, f"V{size}", block.buffer, offset=first, strides=(stride,))
             return rows.tobytes()
-    parts = []
+    parts: list[bytes | memoryview] = []
     view = memoryview(block.buffer)  # type: ignore[arg-type]
     for offset, length in zip(block.offsets.tolist(), block.lengths.tolist(), strict=True):
         parts += [struct.pack(">i", length), view[offset : offset + length]]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.postgresql.configuration import (
@@ -22,7 +23,7 @@ from brokerlab.brokers.postgresql.configuration import (
     password_line,
     server_file,
 )
-from brokerlab.brokers.postgresql.connection import USER, conninfo
+from brokerlab.brokers.postgresql.connection import DATABASE, USER, conninfo
 from brokerlab.brokers.postgresql.settings import settings_of
 from brokerlab.brokers.postgresql.unprivileged import Account, account_for
 from brokerlab.cluster.certificates import Certificates, make_certificates
@@ -198,12 +199,13 @@ class PostgresqlCluster:
 
     def nodes(self) -> tuple[NodeInfo, ...]:
         """`urls` name where the password is, never what it is."""
-        tls = "disable" if self._ca_file is None else "verify-full"
-        common = f"user='{self._user}' dbname=postgres sslmode={tls}"
-        common += "" if self._ca_file is None else f" sslrootcert='{self._ca_file}'"
-        common += "" if self._password_file is None else f" passfile='{self._password_file}'"
+        common = {"user": self._user, "dbname": DATABASE, "sslmode": "disable"}
+        if self._ca_file is not None:
+            common |= {"sslmode": "verify-full", "sslrootcert": str(self._ca_file)}
+        if self._password_file is not None:
+            common["passfile"] = str(self._password_file)
         return tuple(
-            NodeInfo(process.name, process.pid, {"conninfo": f"host=127.0.0.1 port={port} {common}"})
+            NodeInfo(process.name, process.pid, {"conninfo": make_conninfo(host="127.0.0.1", port=port, **common)})
             for process, port in zip(self._processes, self._ports, strict=True)
         )
 

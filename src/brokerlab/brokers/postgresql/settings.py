@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from brokerlab.model.plan import CellPlan, Durability
+from brokerlab.model.plan import CellPlan, Durability, Security
 
 COMMIT = ("on", "off", "local", "remote_write", "remote_apply")
 _CHOICES = {
@@ -116,10 +116,19 @@ def problems(cell: CellPlan) -> list[str]:
             f"durability: synchronous_commit {settings.synchronous_commit}, synchronous_standbys "
             f"{settings.synchronous_standbys}, fsync {settings.fsync} give {settings.level}, not {cell.durability}"
         )
-    security = cell.security
-    if security is not None and not cell.endpoint and security.tls and security.password is None:
-        found.append("security: a server of ours that speaks TLS asks for a password too; give user and password")
+    if cell.security is not None and not cell.endpoint:
+        found += _bad_security(cell.security)
     return found
+
+
+def _bad_security(security: Security) -> list[str]:
+    """What a server of ours cannot be started with."""
+    lines = []
+    if security.tls and security.password is None:
+        lines.append("security: a server of ours that speaks TLS asks for a password too; give user and password")
+    if set(security.user or "") & set("\"$'\\"):
+        lines.append("security.user: PostgreSQL's first user may have none of \" $ ' \\ in the name")
+    return lines
 
 
 def _unknown(given: Iterable[str], known: tuple[str, ...], what: str) -> list[str]:

@@ -93,6 +93,11 @@ def test_tls_of_our_own_server_needs_a_password() -> None:
     assert problems(cell(security=Security(tls=True), endpoint=("db:5432",))) == []
 
 
+def test_a_user_that_initdb_refuses_is_refused_before_anything_starts() -> None:
+    (found,) = problems(cell(security=Security(user="o'neil", password="env:P")))
+    assert "security.user" in found
+
+
 def test_client_settings_are_read_in_their_units() -> None:
     settings = client_settings_of({"visibility_timeout": "2min", "poll_interval": "500us"})
     assert (settings.visibility_us, settings.poll_us) == (120_000_000, 500)
