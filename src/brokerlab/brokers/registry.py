@@ -22,6 +22,10 @@ BROKERS = {
     "rabbitmq-classic": "brokerlab.brokers.rabbitmq.broker:CLASSIC",
     "rabbitmq-quorum": "brokerlab.brokers.rabbitmq.broker:QUORUM",
     "rabbitmq-stream": "brokerlab.brokers.rabbitmq.broker:STREAM",
+    "redis": "brokerlab.brokers.redis.broker:REDIS",
+    "valkey": "brokerlab.brokers.redis.broker:VALKEY",
+    "redis-cluster": "brokerlab.brokers.redis.broker:REDIS_CLUSTER",
+    "valkey-cluster": "brokerlab.brokers.redis.broker:VALKEY_CLUSTER",
     "memory": "brokerlab.brokers.memory.broker",
     "faulty": "brokerlab.brokers.faulty.broker",
 }
