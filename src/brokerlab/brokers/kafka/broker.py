@@ -55,6 +55,7 @@ class KafkaBroker:
             "acks=1: the leader has it in memory; acks=0: it was handed to the network"
         ),
         security=("tls", "password"),
+        can_lose_a_node=(3, 6, 9),
     )
 
     def installation(self) -> Installation:
