@@ -46,6 +46,8 @@ class NatsBroker:
         redelivery=True,
         positions=True,
         acknowledgement="a quorum of the stream's replicas has written it; fsynced before only with sync_interval always",
+        security=("tls", "password"),
+        can_lose_a_node=(3,),
     )
 
     def installation(self) -> Installation:
