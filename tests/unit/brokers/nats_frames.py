@@ -90,7 +90,7 @@ class ProducerEnd(End):
         offsets = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
         where = np.array(partitions or [0] * len(payloads), np.int32)
         arrays = (buffer, offsets, lengths, where)
-        return int(self.lib.bl_nats_send(self.handle, *map(address, arrays), first_index, len(payloads)))
+        return int(self.lib.bl_nats_send(self.handle, *map(address, arrays), None, first_index, len(payloads)))
 
     def close(self) -> None:
         self.lib.bl_nats_producer_free(self.handle)

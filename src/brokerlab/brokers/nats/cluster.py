@@ -9,15 +9,18 @@ from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.nats.admin import read_json, stream_config
-from brokerlab.brokers.nats.link import JetStreamError, Link
+from brokerlab.brokers.nats.link import JetStreamError, Link, broker_name
 from brokerlab.brokers.nats.settings import NatsSettings, settings_of
+from brokerlab.cluster.certificates import Certificates, make_certificates
 from brokerlab.cluster.ports import free_ports
 from brokerlab.cluster.process import ServerProcess
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
-from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.model.plan import CellPlan, Endpoint, Security
+from brokerlab.secrets import secret
 
 READY = "brokerlab_ready"
+LEADER_NS = 60_000_000_000
 
 
 class NatsCluster:
@@ -25,7 +28,9 @@ class NatsCluster:
 
     def __init__(self, cell: CellPlan, program: Path, directory: Path, logs: Path) -> None:
         self._settings = settings_of(cell)
+        self._security = cell.security
         self._directory = directory
+        self._certificates: Certificates | None = None
         ports = free_ports(3 * cell.nodes)
         self._client_ports = ports[: cell.nodes]
         self._http_ports = ports[cell.nodes : 2 * cell.nodes]
@@ -38,9 +43,13 @@ class NatsCluster:
             self._processes.append(ServerProcess(name, command, logs / f"{name}.log", home, os.environ))
 
     def start(self) -> None:
+        if self._security is not None and self._security.tls and self._certificates is None:
+            self._certificates = make_certificates(self._directory / "certificates")
         for i, process in enumerate(self._processes):
             process.directory.mkdir(parents=True, exist_ok=True)
-            (process.directory / "nats.conf").write_text(self._configuration(i))
+            file = process.directory / "nats.conf"
+            file.touch(mode=0o600)  # it may have a password in it
+            file.write_text(self._configuration(i))
             process.start()
 
     def _configuration(self, i: int) -> str:
@@ -53,6 +62,7 @@ class NatsCluster:
             settings=self._settings,
             route_port=self._route_ports[i],
             routes=routes,
+            demands=demands(self._security, self._certificates),
         )
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
@@ -100,7 +110,10 @@ class NatsCluster:
 
     def endpoint(self) -> Endpoint:
         addresses = tuple(f"127.0.0.1:{p}" for p in self._client_ports)
-        return Endpoint(addresses=addresses, options={"monitoring": ",".join(self._urls())})
+        security = self._security
+        if security is not None and security.tls:
+            security = security.model_copy(update={"ca_file": str(self._directory / "certificates" / "ca.pem")})
+        return Endpoint(addresses=addresses, options={"monitoring": ",".join(self._urls())}, security=security)
 
     def nodes(self) -> tuple[NodeInfo, ...]:
         urls = self._urls()
@@ -108,6 +121,42 @@ class NatsCluster:
 
     def dead_nodes(self) -> tuple[str, ...]:
         return tuple(p.name for p in self._processes if p.died())
+
+    def leading_node(self, destination: str) -> str:
+        """The leader of the destination's stream, asked of a node that runs. A single node leads everything. While the
+        nodes elect one, it is waited for."""
+        running = [i for i, process in enumerate(self._processes) if process.is_running()]
+        endpoint = self.endpoint()
+        addresses = tuple(endpoint.addresses[i] for i in running)
+        if not addresses:
+            raise BrokerError("no NATS node runs")
+        found: list[str] = []
+
+        def led() -> bool:
+            try:
+                found.append(self._leader(endpoint.model_copy(update={"addresses": addresses}), destination))
+            except JetStreamError:
+                raise  # it was asked and says no: there is no such stream
+            except BrokerError as e:
+                raise OSError(str(e)) from e
+            return bool(found[-1])
+
+        deadline_mono_ns = time.monotonic_ns() + LEADER_NS
+        wait_until(f"a leader of {destination}", led, deadline_mono_ns, died=lambda: (), log_tail=self.log_tail)
+        return found[-1]
+
+    def _leader(self, endpoint: Endpoint, destination: str) -> str:
+        link = Link(endpoint, "brokerlab-leader")
+        try:
+            info = link.api(f"STREAM.INFO.{broker_name(destination)}", seconds=5.0)
+        finally:
+            link.close(time.monotonic_ns() + 2_000_000_000)
+        if len(self._processes) == 1:
+            return self._processes[0].name
+        return str(info.get("cluster", {}).get("leader", ""))
+
+    def kill_node(self, name: str) -> None:
+        {p.name: p for p in self._processes}[name].kill()
 
     def log_tail(self, lines: int = 20) -> str:
         return "\n".join(f"[{p.name}]\n{p.log_tail(lines)}" for p in self._processes)
@@ -129,6 +178,7 @@ def configuration(
     settings: NatsSettings,
     route_port: int,
     routes: list[str],
+    demands: str = "",
 ) -> str:
     """The configuration file of one node. Without routes it is a server of its own."""
     sync = f", sync_interval: {settings.sync_interval}" if settings.sync_interval else ""
@@ -142,4 +192,21 @@ def configuration(
     if routes:
         quoted = ", ".join(f'"{route}"' for route in routes)
         lines.append(f"cluster {{ name: brokerlab, listen: 127.0.0.1:{route_port}, routes: [{quoted}] }}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + demands
+
+
+def demands(security: Security | None, certificates: Certificates | None) -> str:
+    """What clients must show: TLS, and a user with a password. The password stands in this file and nowhere else."""
+    lines = []
+    if certificates is not None:
+        files = f'cert_file: "{certificates.certificate_file}", key_file: "{certificates.key_file}"'
+        lines.append(f"tls {{ {files}, timeout: 10 }}\n")
+    if security is not None and security.user is not None:
+        password = "" if security.password is None else secret(security.password)
+        lines.append(f"authorization {{ user: {_quoted(security.user)}, password: {_quoted(password)} }}\n")
+    return "".join(lines)
+
+
+def _quoted(text: str) -> str:
+    """A string in NATS's configuration language, which knows these escapes."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from brokerlab.brokers.contract import NativeCalls
 from brokerlab.brokers.nats.groups import ensure_group, left_in_group, pull_request, pull_subject
 from brokerlab.brokers.nats.link import Link, broker_name, subject_of
 from brokerlab.brokers.nats.outcomes import outcome_of_answer
 from brokerlab.brokers.nats.settings import PENDING_BYTES, PULL_MESSAGES
 from brokerlab.brokers.nats.wire import Wire, hello, new_inbox
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import NOTHING_SETTLED, REJECTED, UNKNOWN, Block, Deliveries, Settlements
+from brokerlab.model.blocks import NOTHING_SETTLED, REJECTED, UNKNOWN, Block, Deliveries, Int32s, Settlements
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native.loader import address, library
 
@@ -82,6 +83,7 @@ class NativeProducer:
             address(block.offsets),
             address(block.lengths),
             address(block.partitions),
+            None,
             block.first_index,
             len(block),
         )
@@ -97,11 +99,22 @@ class NativeProducer:
         codes = self._codes[:n]
         if not codes.any():
             return Settlements(self._indices[:n], self._acknowledged[:n], self._at_ns[:n])
-        return Settlements(self._indices[:n], *self._judged(codes))
+        outcomes, kinds = self._judged(codes)
+        return Settlements(self._indices[:n], outcomes, self._at_ns[:n], kinds)
 
-    def _judged(
-        self, codes: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], dict[str, int]]:
+    def native_calls(self) -> NativeCalls:
+        def pointer(function: Any) -> int:
+            return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+        assert self._handle is not None
+        return NativeCalls(
+            client=self._handle,
+            send=pointer(self._lib.bl_nats_send),
+            settled=pointer(self._lib.bl_nats_settled),
+            judged=self._judged,
+        )
+
+    def _judged(self, codes: Int32s) -> tuple[npt.NDArray[np.uint8], dict[str, int]]:
         outcomes = np.zeros(len(codes), np.uint8)
         kinds: dict[str, int] = {}
         for code, count in zip(*(a.tolist() for a in np.unique(codes, return_counts=True)), strict=True):
@@ -109,7 +122,7 @@ class NativeProducer:
             outcomes[codes == code] = outcome
             if kind is not None:
                 kinds[kind] = kinds.get(kind, 0) + count
-        return outcomes, self._at_ns[: len(codes)], kinds
+        return outcomes, kinds
 
     def _meaning(self, code: int) -> tuple[int, str | None]:
         """Outcome and error kind, in the words of the nats-py path."""
