@@ -36,6 +36,8 @@ def _capabilities(levels: dict[int, tuple[Durability, ...]]) -> Capabilities:
         redelivery=True,
         positions=True,
         acknowledgement="the master has executed XADD; fsynced before with appendfsync always; with WAIT or WAITAOF replicas have it too",
+        security=("tls", "password"),
+        can_lose_a_node=tuple(nodes for nodes in levels if nodes > 1),
     )
 
 

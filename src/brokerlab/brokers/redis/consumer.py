@@ -19,7 +19,7 @@ from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
 
 RECONNECT_EVERY_S = 0.25
-RECONNECT_S = 2.0
+RECONNECT_S = 1.0
 GIVEN_BACK_IDLE_MS = 86_400_000  # so long idle that any consumer of the group may claim it at once
 _IDS_AT_ONCE = 1000
 _HEALS = ("MOVED", "ASK", "UNBLOCKED", "LOADING", "CLUSTERDOWN", "READONLY", "MASTERDOWN", "TRYAGAIN")

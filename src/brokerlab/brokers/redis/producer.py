@@ -18,7 +18,7 @@ from brokerlab.model.blocks import ACKNOWLEDGED, NOTHING_SETTLED, UNKNOWN, Block
 from brokerlab.model.plan import AgentPlan
 
 RECONNECT_EVERY_NS = 250_000_000
-RECONNECT_S = 2.0
+RECONNECT_S = 1.0
 _MOVED = ("MOVED", "ASK", "CLUSTERDOWN", "READONLY")
 _NO_INDICES = np.empty(0, np.int64)
 
