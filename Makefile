@@ -41,6 +41,7 @@ bench: setup-dev ## our speed beside the vendors' tools, alternately in one go (
 
 docs: setup-dev ## the generated pages of docs/
 	$(BIN)/python -m brokerlab.results.columns > docs/measurements.md
+	$(BIN)/python -m brokerlab.brokers.catalogue docs/data/kill-node.json > docs/brokers.md
 
 lock: setup-dev ## requirements*.lock anew from pyproject.toml (needs uv)
 	uv pip compile -q pyproject.toml --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 -o requirements.lock

@@ -16,7 +16,7 @@ from brokerlab.workload.template import commented_workload
 
 
 def test_the_promised_workloads_are_there():
-    assert set(shipped.names()) == {"backlog-drain", "burst", "demo", "fan-out", "max-throughput", "steady"}
+    assert set(shipped.names()) == {"backlog-drain", "burst", "demo", "fan-out", "lose-a-node", "max-throughput", "steady"}
 
 
 @pytest.mark.parametrize("name", shipped.names())

@@ -1,0 +1,164 @@
+"""docs/brokers.md, from the brokers' own declarations, their READMEs and recorded runs, so that it cannot be out of date.
+
+Run as `python -m brokerlab.brokers.catalogue docs/data/kill-node.json > docs/brokers.md`. The recorded runs are written
+by `tools/record_kill_node.py`; without a record the table says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from brokerlab.brokers.contract import Broker
+from brokerlab.brokers.registry import BROKERS, broker_named
+
+Row = Mapping[str, Any]
+FOLDER = Path(__file__).parent
+_SOURCE = tuple(
+    re.compile(pattern, re.MULTILINE | re.IGNORECASE)
+    for pattern in (
+        r"^\| (?:where it )?comes from \| (?P<text>.+?) \|$",
+        r"^\*\*where it comes from\.?\*\*:? (?P<text>.+?\.)(?:\s|$)",
+        r"^#+ where it comes from\s*\n+(?P<text>(?:[^\n]+\n)+?[^\n]*?\.)(?:\s|$)",
+    )
+)
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+
+_HEAD = """# Brokers
+
+Made from the declarations of the brokers, their READMEs and recorded runs; do not edit (`make docs` writes it).
+`brokerlab list brokers` says which of them run on this machine, and why one does not.
+
+Levels: L1 replicated and fsynced before the acknowledgement, L2 replicated, L3 fsynced on one node, L4 neither. They are
+computed from settings read back from the broker, not from what was asked for. *Lose a node*: numbers of nodes for which
+`faults: [{kill: ...}]` is possible.
+"""
+
+_KILLED = """## kill -9 of the leading node under load
+
+One run each of the shipped workload `lose-a-node` (one destination with one partition, 1,000 messages a second, one
+group; the node that takes the writes is killed 8 s into measure), at the strongest replicated level of each broker.
+*No acknowledgement* and *no delivery* are the longest times without one between the fault and the end of the measure
+phase (`fault` in [measurements](measurements.md)). Lost: acknowledged and never received, after a complete drain.
+Unknown: neither acknowledged nor refused, which a sender must reckon with. One run shows what happens, not how long it
+takes at worst: see `brokerlab run lose-a-node`.
+"""
+
+
+def catalogue(recorded: Sequence[Row]) -> str:
+    """The whole page. `recorded` are rows of docs/data/kill-node.json."""
+    brokers = {name: broker_named(name) for name in BROKERS}
+    parts = [
+        _HEAD, *_overview(brokers), "\n## What each can do\n", *_powers(brokers),
+        "\n## What an acknowledgement promises, and where the broker comes from\n", *_promises(brokers),
+        "\n" + _KILLED, *_killed(recorded, brokers),
+    ]  # fmt: skip
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _overview(brokers: Mapping[str, Broker]) -> Iterable[str]:
+    yield from _table_head("name", "product", "version", "kind", "nodes", "levels by nodes", "lose a node", "security")
+    for name, broker in brokers.items():
+        can = broker.capabilities
+        levels = "; ".join(f"{n}: {' '.join(sorted(of))}" for n, of in sorted(can.durability_levels.items()))
+        yield _line(f"`{name}`", broker.product, broker.version, broker.kind, _numbers(can.nodes), levels,
+                    _numbers(can.can_lose_a_node) or "no", ", ".join(can.security) or "none")  # fmt: skip
+
+
+_POWERS = {
+    "partitions": "partitions",
+    "groups": "groups",
+    "competing_consumers": "competing consumers",
+    "replay": "replay",
+    "individual_acknowledgement": "acknowledges one by one",
+    "redelivery": "redelivery",
+    "positions": "positions",
+}
+
+
+def _powers(brokers: Mapping[str, Broker]) -> Iterable[str]:
+    yield from _table_head("name", *_POWERS.values())
+    for name, broker in brokers.items():
+        yield _line(f"`{name}`", *("yes" if getattr(broker.capabilities, power) else "no" for power in _POWERS))
+
+
+def _promises(brokers: Mapping[str, Broker]) -> Iterable[str]:
+    for name, broker in brokers.items():
+        folder = folder_of(name)
+        readme = f"../src/brokerlab/brokers/{folder}/README.md"
+        promise = broker.capabilities.acknowledgement.rstrip(".")
+        yield f"- **`{name}`** ([README]({readme})). An acknowledgement: {promise}. Comes from: {source_of(name)}"
+
+
+def folder_of(name: str) -> str:
+    """The broker's folder: several names may share one."""
+    return BROKERS[name].split(".")[2]
+
+
+def source_of(name: str) -> str:
+    """Where the broker comes from, in its README's words: a row `Comes from`, or the first sentence of a paragraph or
+    section `Where it comes from`."""
+    text = (FOLDER / folder_of(name) / "README.md").read_text("utf-8")
+    for pattern in _SOURCE:
+        found = pattern.search(text)
+        if found is not None:
+            return " ".join(_LINK.sub(r"\1", found["text"]).rstrip(".").split()) + "."
+    raise ValueError(f"the README of {name} does not say where the broker comes from")
+
+
+def _killed(recorded: Sequence[Row], brokers: Mapping[str, Broker]) -> Iterable[str]:
+    able = [name for name, broker in brokers.items() if broker.capabilities.can_lose_a_node]
+    missing = [name for name in able if name not in {row["broker"] for row in recorded}]
+    if recorded:
+        yield from _table_head("broker", "version", "nodes", "level", "killed", "took over", "no acknowledgement",
+                               "no delivery", "lost", "duplicated", "unknown", "of acknowledged", "verdict", "date")  # fmt: skip
+        order = {name: i for i, name in enumerate(BROKERS)}
+        for row in sorted(recorded, key=lambda r: (order.get(r["broker"], len(order)), r["nodes"], r["durability"])):
+            yield _killed_line(row)
+        machines = sorted({row["machine"] for row in recorded})
+        yield "\nMeasured on: " + "; ".join(machines) + "."
+    if missing:
+        yield f"\nNot recorded yet: {', '.join(f'`{name}`' for name in missing)}."
+
+
+def _killed_line(row: Row) -> str:
+    head = (f"`{row['broker']}`", row["version"], row["nodes"], row["durability"])
+    if row["failure"] is not None:
+        return _line(*head, *["-"] * 8, f"{row['verdict']}: {row['failure']}", row["date"])
+    after = row["took_over_after_s"]
+    taker = f"{row['took_over']} after {after:.2f} s" if after is not None else "nothing"
+    lost = f"{row['lost']:,}" if row["drained"] else "cannot tell"
+    return _line(*head, row["node"], taker, row["publish_outage"], row["delivery_outage"], lost,
+                 f"{row['duplicated']:,}", f"{row['unknown']:,}", f"{row['acknowledged']:,}", row["verdict"],
+                 row["date"])  # fmt: skip
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _table_head(*names: str) -> Iterable[str]:
+    yield _line(*names)
+    yield "|" + "---|" * len(names)
+
+
+def _line(*cells: object) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def read_record(path: Path) -> list[dict[str, Any]]:
+    """The recorded runs; none where there is no file yet."""
+    rows: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["runs"] if path.exists() else []
+    return rows
+
+
+def main(arguments: Sequence[str]) -> None:
+    sys.stdout.write(catalogue(read_record(Path(arguments[0]))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

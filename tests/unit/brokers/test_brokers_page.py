@@ -1,0 +1,62 @@
+"""docs/brokers.md is what the brokers declare and the record says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from brokerlab.brokers.catalogue import catalogue, read_record, source_of
+from brokerlab.brokers.registry import BROKERS, broker_named
+
+DOCS = Path(__file__).parents[3] / "docs"
+RECORD = DOCS / "data" / "kill-node.json"
+RUN = {
+    "broker": "kafka", "version": "4.3.1", "nodes": 3, "durability": "L1", "date": "2026-11-16", "machine": "2 x CPU",
+    "verdict": "valid", "failure": None, "node": "kafka-1", "took_over": "kafka-3", "took_over_after_s": 3.5,
+    "publish_outage": "4.20 s", "delivery_outage": "more than 9.00 s", "unknown": 12, "lost": 0, "duplicated": 3,
+    "drained": True, "acknowledged": 24_000,
+}  # fmt: skip
+
+
+def test_the_page_is_what_the_generator_gives() -> None:
+    assert (DOCS / "brokers.md").read_text() == catalogue(read_record(RECORD)), "make docs writes it anew"
+
+
+@pytest.mark.parametrize("name", BROKERS)
+def test_every_broker_is_there_with_its_promise_and_its_source(name: str) -> None:
+    page = catalogue([])
+    broker = broker_named(name)
+    overview, promises = page.split("## What each can do")[0], page.split("## What an acknowledgement promises")[1]
+    assert f"| `{name}` | {broker.product} | {broker.version} |" in overview
+    assert broker.capabilities.acknowledgement.rstrip(".") in promises
+    assert len(source_of(name)) > 20
+
+
+def test_a_recorded_run_has_its_line() -> None:
+    page = catalogue([RUN])
+    line = next(line for line in page.splitlines() if line.startswith("| `kafka` | 4.3.1 | 3 | L1 |"))
+    for said in ("kafka-1", "kafka-3 after 3.50 s", "4.20 s", "more than 9.00 s", "24,000", "valid", "2026-11-16"):
+        assert f"| {said} " in line
+    assert "Measured on: 2 x CPU." in page
+
+
+def test_lost_is_not_said_without_a_drain_and_a_failed_run_says_why() -> None:
+    assert "| cannot tell |" in catalogue([{**RUN, "drained": False}])
+    assert "| invalid: it fell over |" in catalogue([{**RUN, "verdict": "invalid", "failure": "it fell over"}])
+
+
+def test_brokers_that_can_lose_a_node_and_are_not_recorded_are_named() -> None:
+    able = [name for name in BROKERS if broker_named(name).capabilities.can_lose_a_node]
+    assert able
+    for name in able:
+        assert f"`{name}`" in catalogue([]).split("Not recorded yet: ")[1]
+        assert "`memory`" not in catalogue([]).split("Not recorded yet: ")[1]
+
+
+def test_what_is_recorded_is_a_run_of_a_broker_that_can_lose_a_node() -> None:
+    for row in read_record(RECORD):
+        assert broker_named(row["broker"]).capabilities.can_lose_a_node
+        assert row["failure"] is not None or row["acknowledged"] > 0
+    assert json.loads(RECORD.read_text())["schema_version"] == 1

@@ -1,0 +1,90 @@
+"""Kill the leading node of every broker that can lose one, and write what happened to docs/data/kill-node.json.
+
+    .venv/bin/python tools/record_kill_node.py              # all of them, about a minute each
+    .venv/bin/python tools/record_kill_node.py nats kafka   # these; what is recorded of the others stays
+
+Each is one run of the shipped workload `lose-a-node` by the installed command line, at the broker's strongest replicated
+level, with the smallest cluster that can lose a node. `make docs` then makes docs/brokers.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from brokerlab.brokers.catalogue import read_record
+from brokerlab.brokers.contract import Broker
+from brokerlab.brokers.registry import BROKERS, broker_named
+from brokerlab.results.directory import RunDirectory, run_directories, write_json
+from brokerlab.results.fault_text import outage_text
+from brokerlab.results.reader import read_verdict
+
+RECORD = Path(__file__).parents[1] / "docs" / "data" / "kill-node.json"
+COMMAND = [sys.executable, "-m", "brokerlab.cli.main"]
+
+
+def record(broker: Broker) -> dict[str, Any]:
+    """One run of one broker, as a row of the record."""
+    nodes = min(broker.capabilities.can_lose_a_node)
+    level = min(broker.capabilities.durability_levels[nodes]).value
+    asked = ["--broker", broker.name, "--set", f"cluster.nodes={nodes}", "--set", f"durability={level}"]
+    with tempfile.TemporaryDirectory(prefix="brokerlab-kill-node-") as folder:
+        command = [*COMMAND, "run", "lose-a-node", "--repeats", "1", "--quiet", *asked]
+        env = {**os.environ, "BROKERLAB_RUNS": folder, "NO_COLOR": "1"}
+        said = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        found = run_directories(Path(folder))
+        row = {"broker": broker.name, "nodes": nodes, "durability": level, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+        if not found or not found[0].verdict_file.exists():
+            lines = [line for line in said.stderr.splitlines() if line.strip()]
+            why = lines[0] if lines else f"exit code {said.returncode}"
+            return {**row, "version": broker.version, "machine": "no run", "verdict": "no run", "failure": why}
+        return {**row, **_facts(found[0], broker)}
+
+
+def _facts(run: RunDirectory, broker: Broker) -> dict[str, Any]:
+    verdict, environment = read_verdict(run), run.environment()
+    host = environment["host"]
+    memory_gib = host["memory_bytes"] / (1 << 30)
+    facts: dict[str, Any] = {
+        "version": environment["cells"].get("c01", {}).get("version", broker.version),
+        "machine": f"{host['cpu_count']} x {host['cpu_model']}, {memory_gib:.0f} GiB, Linux {host['kernel']}",
+        "verdict": verdict.verdict,
+        "failure": None,
+    }
+    if not verdict.faults:
+        return {**facts, "failure": verdict.headline}
+    (fault,) = verdict.faults
+    values = fault.model_dump()
+    kept = ("node", "took_over", "took_over_after_s", "publish_outage_s", "delivery_outage_s", "unknown", "lost",
+            "duplicated", "drained")  # fmt: skip
+    return {
+        **facts,
+        **{name: values[name] for name in kept},
+        "publish_outage": outage_text(values, "publish"),
+        "delivery_outage": outage_text(values, "delivery"),
+        "acknowledged": verdict.delivery["acknowledged"],
+        "reasons": [r.text for r in verdict.reasons if r.weight != "note"],
+    }
+
+
+def main(names: list[str]) -> None:
+    able = [n for n in BROKERS if broker_named(n).capabilities.can_lose_a_node]
+    for name in names or able:
+        if name not in able:
+            raise SystemExit(f"{name} cannot lose a node; these can: {', '.join(able)}")
+        print(f"{name} ...", flush=True)
+        row = record(broker_named(name))
+        others = [r for r in read_record(RECORD) if r["broker"] != name]
+        RECORD.parent.mkdir(parents=True, exist_ok=True)
+        write_json(RECORD, {"schema_version": 1, "runs": sorted([*others, row], key=lambda r: str(r["broker"]))})
+        print(json.dumps(row, indent=2), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
