@@ -13,101 +13,17 @@ from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
-import numpy as np
 import psutil
 import pytest
+from kafka_load import PRODUCERS, agent, block, cell, soon, started
 
 from brokerlab.brokers.contract import Cluster
 from brokerlab.brokers.kafka.broker import BROKER
 from brokerlab.brokers.kafka.probe import FIGURES, JOLOKIA_ORIGIN
 from brokerlab.brokers.kafka.settings import SERVER_SETTINGS, TOPIC_SETTINGS
 from brokerlab.cluster.cache import silent
-from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, Block
-from brokerlab.model.plan import (
-    AgentPlan,
-    CellPlan,
-    ConsumersPlan,
-    Durability,
-    Endpoint,
-    PayloadPlan,
-    PhasesPlan,
-    ProducersPlan,
-    Role,
-    SchedulePlan,
-    SizeShare,
-)
-
-MINUTES_NS = 60 * 10**9
-PRODUCERS = ProducersPlan(
-    count=1,
-    agents=1,
-    schedule=SchedulePlan(rate_per_s=1000),
-    payload=PayloadPlan(sizes=(SizeShare(message_bytes=100, weight=1),)),
-    window_limit=400,
-)
-PHASES = PhasesPlan(warm_up_s=1, measure_s=1, drain_limit_s=1)
-
-
-def soon() -> int:
-    return time.monotonic_ns() + 4 * MINUTES_NS
-
-
-def cell(nodes: int, durability: Durability, **changes: Any) -> CellPlan:
-    values: dict[str, Any] = {
-        "cell": "c01",
-        "label": "test",
-        "broker": "kafka",
-        "nodes": nodes,
-        "durability": durability,
-        "destinations": 2,
-        "partitions": 2,
-        "producers": PRODUCERS,
-        "consumers": ConsumersPlan(groups=1, per_group=2, agents_per_group=1),
-        "phases": PHASES,
-        "parameters": {},
-        "broker_settings": {},
-        "client_settings": {},
-    }
-    return CellPlan(**{**values, **changes})
-
-
-def agent(role: Role, endpoint: Endpoint, topics: tuple[str, ...], per_group: int = 1) -> AgentPlan:
-    return AgentPlan(
-        run="test",
-        cell="c01",
-        repeat=1,
-        agent=f"{role}-1",
-        run_tag=1,
-        role=role,
-        broker="kafka",
-        driver="python",
-        endpoint=endpoint,
-        destinations=topics,
-        partitions=2,
-        members=(0,),
-        producers_in_cell=1,
-        group=f"group-{topics[0]}",
-        producers=PRODUCERS,
-        consumers=ConsumersPlan(groups=1, per_group=per_group, agents_per_group=1),
-        phases=PHASES,
-        client_settings={},
-        durability=Durability.L4,
-        evidence_directory="unused",
-        seed=1,
-    )
-
-
-def block(first_index: int, count: int, message_bytes: int = 100, partitions: int = 4) -> Block:
-    """Messages whose first eight bytes are their number."""
-    rows = np.zeros((count, message_bytes), np.uint8)
-    rows[:, :8] = np.arange(first_index, first_index + count, dtype="<i8").view(np.uint8).reshape(count, 8)
-    return Block(
-        buffer=rows.reshape(-1),
-        offsets=np.arange(count, dtype=np.int64) * message_bytes,
-        lengths=np.full(count, message_bytes, np.int32),
-        partitions=(np.arange(first_index, first_index + count) % partitions).astype(np.int32),
-        first_index=first_index,
-    )
+from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED
+from brokerlab.model.plan import Durability, Role
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -115,25 +31,16 @@ def installed() -> None:
     assert BROKER.install(silent).runs_here
 
 
-def running(nodes: int, durability: Durability, directory: Path) -> Iterator[Cluster]:
-    cluster = BROKER.cluster(cell(nodes, durability), directory / "data", directory / "logs")
-    try:
-        cluster.start()
-        cluster.wait_ready(soon())
-        yield cluster
-    finally:
-        cluster.stop()
-        cluster.clean()
-
-
 @pytest.fixture(scope="module")
 def one_node(tmp_path_factory: pytest.TempPathFactory, installed: None) -> Iterator[Cluster]:  # noqa: ARG001
-    yield from running(1, Durability.L3, tmp_path_factory.mktemp("kafka1"))
+    with started(cell(1, Durability.L3), tmp_path_factory.mktemp("kafka1")) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
 def three_nodes(tmp_path_factory: pytest.TempPathFactory, installed: None) -> Iterator[Cluster]:  # noqa: ARG001
-    yield from running(3, Durability.L2, tmp_path_factory.mktemp("kafka3"))
+    with started(cell(3, Durability.L2), tmp_path_factory.mktemp("kafka3")) as cluster:
+        yield cluster
 
 
 def test_everything_published_is_acknowledged_and_consumed_once(one_node: Cluster) -> None:
@@ -292,7 +199,7 @@ def test_no_server_outlives_a_runner_that_was_killed(tmp_path: Path) -> None:
         "import sys, time\n"
         "from pathlib import Path\n"
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "from test_kafka_cluster import BROKER, Durability, cell\n"
+        "from kafka_load import BROKER, Durability, cell\n"
         "here = Path(sys.argv[1])\n"
         "cluster = BROKER.cluster(cell(3, Durability.L2), here / 'data', here / 'logs')\n"
         "cluster.start()\n"

@@ -25,6 +25,7 @@ class KafkaAdmin:
         self._client = self._connection.admin
         self._connection.metadata()  # a refusal is said here, once, instead of by every call
         self._cell = cell
+        self._made: set[str] = set()
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:  # noqa: ARG002
         """Make the topics and wait until every partition has a leader. Groups need nothing beforehand."""
@@ -32,6 +33,7 @@ class KafkaAdmin:
         config = topic_settings(cell.durability, cell.broker_settings)
         factor = replication_factor(cell.durability, cell.broker_settings)
         create_topics(self._connection, destinations, partitions, factor, config)
+        self._made.update(destinations)
         wait_until(
             "every partition to have a leader",
             lambda: self._all_led(destinations, partitions),
@@ -48,6 +50,7 @@ class KafkaAdmin:
             gone = self._client.delete_consumer_groups(list(groups), request_timeout=_TIMEOUT_S)
             for name, future in gone.items():
                 _result(self._connection, f"group {name} could not be deleted", future, absent)
+        self._made.difference_update(destinations)
         if destinations:
             gone = self._client.delete_topics(
                 list(destinations), operation_timeout=_TIMEOUT_S, request_timeout=_TIMEOUT_S
@@ -60,7 +63,7 @@ class KafkaAdmin:
         them; what it calls sensitive is left out. Topics also carry `replication_factor` and `partitions`."""
         from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
-        metadata = self._connection.metadata(_TIMEOUT_S)
+        metadata = self._metadata_with(destinations)
         topics = [ConfigResource(ResourceType.TOPIC, name) for name in destinations]
         brokers = [ConfigResource(ResourceType.BROKER, str(number)) for number in sorted(metadata.brokers)]
         replicas = {name: self._replicas(metadata, name) for name in destinations}
@@ -113,6 +116,17 @@ class KafkaAdmin:
             and all(p.leader >= 0 for p in topics[name].partitions.values())
             for name in destinations
         )
+
+    def _metadata_with(self, destinations: tuple[str, ...]) -> Any:
+        """Metadata that has those of the topics in it that we made: they exist, but any broker may answer, and one may
+        not have heard of them yet."""
+        expected = self._made.intersection(destinations)
+        until = time.monotonic() + _TIMEOUT_S
+        while True:
+            metadata = self._connection.metadata(_TIMEOUT_S)
+            if expected <= metadata.topics.keys() or time.monotonic() > until:
+                return metadata
+            time.sleep(0.1)
 
     def _replicas(self, metadata: Any, name: str) -> dict[str, str]:
         topic = metadata.topics.get(name)

@@ -58,6 +58,7 @@ def marker_properties(plan: AgentPlan) -> dict[str, str]:
     """Properties of a producer that a consumer has for itself: as safe as the cell's own, and never waiting for more."""
     return {
         **_connection(plan),
+        "log_level": "0",  # what goes wrong reaches the consumer as an outcome
         "linger.ms": "0",
         "queue.buffering.max.messages": "10000000",
         "queue.buffering.max.kbytes": _MOST_KBYTES,

@@ -64,8 +64,7 @@ class KafkaCluster:
                 server.java_command(java.path, jars, layout, size),
                 self._logs / f"{layout.name}.log",
                 layout.directory,
-                # JVM options of the user's shell are not part of what was asked.
-                {k: v for k, v in os.environ.items() if k not in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")},
+                _environment(demanded),
             )
             for layout in self._layouts
         ]
@@ -149,6 +148,14 @@ class KafkaCluster:
 
     def clean(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _environment(demanded: Security | None) -> dict[str, str]:
+    """Ours, without JVM options of the user's shell, which are no part of what was asked, and without the password,
+    which the servers have from their files."""
+    password = "" if demanded is None else demanded.password or ""
+    dropped = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH", password.removeprefix("env:"))
+    return {name: value for name, value in os.environ.items() if name not in dropped}
 
 
 def bootstrap_checkpoint(java: Java, jars: KafkaJars) -> bytes:

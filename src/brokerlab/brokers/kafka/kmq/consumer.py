@@ -126,6 +126,7 @@ class KmqConsumer:
             self._write(places, markers.END)
         else:
             self._open.update(places)
+            self._open.difference_update(filter(None, map(_origin, messages)))  # copies took their place
         n = len(messages)
         return Deliveries.from_payloads(
             [m.value() or b"" for m in messages],
@@ -183,6 +184,12 @@ def redelivery_timeout_ms(plan: AgentPlan) -> int:
 
 def _place(message: Any) -> Place:
     return message.topic(), message.partition(), message.offset()
+
+
+def _origin(message: Any) -> Place | None:
+    """The message this one is a copy of; None for an original."""
+    offset = _header(message, markers.ORIGIN_HEADER)
+    return None if offset is None else (message.topic(), message.partition(), markers.origin(offset))
 
 
 def _header(message: Any, name: str) -> bytes | None:

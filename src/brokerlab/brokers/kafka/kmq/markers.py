@@ -13,9 +13,11 @@ TIMEOUT_SETTING = "kmq.message.timeout.ms"  # no end marker after this long: the
 DEFAULT_TIMEOUT_MS = 10_000
 COUNT_HEADER = "kmq-redelivery-count"  # KMQ's own name
 GROUP_HEADER = "kmq-redelivered-to"  # ours: a copy is for the group that did not acknowledge, not for the others
+ORIGIN_HEADER = "kmq-redelivered-from"  # ours: the offset of the message a copy stands for
 
 _KEY = struct.Struct(">iq")  # partition, offset
 _START = struct.Struct(">bq")  # 1, milliseconds until redelivery
+_OFFSET = struct.Struct(">q")
 END = b"\x00"
 
 
@@ -42,6 +44,19 @@ def marker_key(partition: int, offset: int) -> bytes:
 
 def start_marker(timeout_ms: int) -> bytes:
     return _START.pack(1, timeout_ms)
+
+
+def copy_headers(count: int, group: str, offset: int) -> list[tuple[str, bytes]]:
+    """Headers of a copy: how often this message came before, for whom it is, which message it stands for."""
+    return [
+        (COUNT_HEADER, bytes([min(count, 127)])),
+        (GROUP_HEADER, group.encode()),
+        (ORIGIN_HEADER, _OFFSET.pack(offset)),
+    ]
+
+
+def origin(value: bytes) -> int:
+    return int(_OFFSET.unpack(value)[0])
 
 
 @dataclass

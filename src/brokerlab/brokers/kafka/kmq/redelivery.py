@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from brokerlab.brokers.kafka.client import consumer_properties, marker_properties
 from brokerlab.brokers.kafka.driver import connect
 from brokerlab.brokers.kafka.kmq.markers import (
     COUNT_HEADER,
     END,
-    GROUP_HEADER,
     OpenMessages,
+    copy_headers,
     marker_key,
     markers_topic,
     tracker_group,
@@ -19,9 +19,6 @@ from brokerlab.brokers.kafka.kmq.markers import (
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import AgentPlan
-
-if TYPE_CHECKING:
-    from confluent_kafka import Message
 
 _STEP_S = 0.1
 _READ_MOST = 10_000
@@ -89,13 +86,12 @@ class Redelivery:
         found = self._fetch(destination, partition, overdue)
         failed: list[str] = []
         for message in found:
-            headers = [(COUNT_HEADER, bytes([min(_count(message) + 1, 127)])), (GROUP_HEADER, self._group.encode())]
             self._producer.produce(
                 destination,
                 message.value(),
                 message.key(),
                 partition=partition,
-                headers=headers,
+                headers=copy_headers(_count(message) + 1, self._group, message.offset()),
                 on_delivery=lambda error, _: failed.append(error.str()) if error else None,
             )
         if self._producer.flush(_FETCH_S) or failed:
@@ -104,7 +100,7 @@ class Redelivery:
             self._producer.produce(topic, END, marker_key(partition, offset), partition=partition)
             self._open[topic, partition].closed(offset)
 
-    def _fetch(self, destination: str, partition: int, offsets: list[int]) -> list[Message]:
+    def _fetch(self, destination: str, partition: int, offsets: list[int]) -> list[Any]:
         """The messages themselves. Those that retention has deleted are not among them: nobody can have them again."""
         from confluent_kafka import TopicPartition
 
