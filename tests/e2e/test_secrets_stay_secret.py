@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +71,38 @@ def test_a_planted_password_is_found_nowhere(lab: Lab, tmp_path: Path, broker: s
         assert planted not in said.stdout + said.stderr + shown.stdout + shown.stderr
         assert files_with(lab.run().path, planted) == []
     assert files_with(lab.runs, "BROKERLAB_E2E_PASSWORD"), "the search itself finds what is there: the reference"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("broker", WITH_PASSWORD)
+def test_a_broker_in_the_background_demands_what_up_was_told(lab: Lab, tmp_path: Path, broker: str) -> None:
+    """Up, a run against it as `up` says, down; the run connects to it as to any broker somebody else runs."""
+    here = broker_named(broker).installation()
+    if not here.runs_here:
+        pytest.skip(f"{broker} does not run here: {here.reason}")
+    planted = f"planted-{secrets.token_hex(12)}"
+    lab.env["BROKERLAB_E2E_PASSWORD"] = planted
+    up = lab.call("up", broker, "--tls", "--user", "lab", "--password", "env:BROKERLAB_E2E_PASSWORD")
+    try:
+        assert up.returncode == 0, up.stderr
+        status = lab.call("status", broker)
+        (hint,) = re.findall(r"^use it: +brokerlab run FILE (.*)$", up.stdout, re.MULTILINE)
+        level = re.findall(r"durability (L\d)", up.stdout)[0]
+        file = workload(tmp_path, broker=broker, durability=level, producers={"rate": "50/s"})
+        stranger = lab.call("run", file, *hint.split(" --set ")[0].split(), "--fresh", "--quiet")
+        assert stranger.returncode == 4, f"it lets in who has no password: {stranger.stdout} {stranger.stderr}"
+        shutil.rmtree(lab.runs)
+        said = lab.call("run", file, *shlex.split(hint), "--quiet")
+        assert said.returncode in (0, 5), said.stderr
+        assert read_verdict(lab.run()).delivery["received"] > 0
+        assert files_with(lab.runs, planted) == []
+        told = "".join(s.stdout + s.stderr for s in (up, status, stranger, said))
+        assert "password env:BROKERLAB_E2E_PASSWORD" in status.stdout
+        assert planted not in told
+    finally:
+        down = lab.call("down", broker)
+    assert down.returncode == 0, down.stderr
 
 
 def test_the_search_finds_what_is_there(tmp_path: Path) -> None:

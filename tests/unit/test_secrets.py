@@ -94,6 +94,7 @@ def test_names_of_secrets_are_known(name: str) -> None:
     assert names_a_secret(name)
     assert not names_a_secret("flush.messages")
     assert not names_a_secret("bypass")
+    assert not names_a_secret("password_encryption")
 
 
 def test_an_address_with_a_password_is_known() -> None:

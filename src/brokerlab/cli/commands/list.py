@@ -74,13 +74,13 @@ def broker_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def workloads() -> list[dict[str, Any]]:
-    from brokerlab.brokers.registry import broker_named
+    from brokerlab.brokers.registry import BROKERS, broker_named
     from brokerlab.workload import shipped
     from brokerlab.workload.load import plan_workload
 
     rows = []
     for name in shipped.names():
-        plan = plan_workload(name, broker_named=broker_named)
+        plan = plan_workload(name, broker_named=broker_named, known_brokers=tuple(BROKERS))
         rows.append(
             {
                 "name": name,

@@ -45,12 +45,18 @@ def command(
     return run_to_answer(plan, options.runs_root(runs), fresh=fresh, as_json=as_json, quiet=quiet)
 
 
+def _readable_passwords(plan: RunPlan) -> list[str]:
+    asked = [c for c in plan.cells if c.security is not None and c.security.password is not None]
+    brokers = ", ".join(dict.fromkeys(c.broker for c in asked if c.security is not None and not c.security.tls))
+    return [f"{brokers}: a password without TLS crosses the wire readable"] if brokers else []
+
+
 def run_to_answer(plan: RunPlan, root: Path, *, fresh: bool, as_json: bool, quiet: bool) -> int:
     """Run the plan, analyse it, print the answer; the exit code is the verdict's."""
     from brokerlab.runner import run
 
     with listening(quiet) as say:
-        for line in left_out_lines(plan):
+        for line in [*left_out_lines(plan), *_readable_passwords(plan)]:
             say.note(line)
         java = prepare(plan, say)
         finished = run(plan, root, say=say, fresh=fresh, java=java.version)
