@@ -40,5 +40,5 @@ class Backlog:
 
     def _messages(self, topic: str) -> int:
         base = topic_path(self._namespace, topic.rpartition("/")[2])
-        found = self._rest.get(f"{base}/subscription/{quote(self._group, safe='')}/analyzeBacklog")
+        found = self._rest.request("POST", f"{base}/subscription/{quote(self._group, safe='')}/analyzeBacklog")
         return int(found["messages"])

@@ -13,6 +13,8 @@ VERSION = "4.2.4"
 LOCK_FILE = Path(__file__).with_name("pulsar.lock")
 ROOTS = (  # those without a version get the one that Pulsar's parent manages
     f"org.apache.pulsar:pulsar-broker:{VERSION}",
+    # The bookies' figures: no dependency of the broker's, of the version of its other BookKeeper jars.
+    "org.apache.bookkeeper.stats:prometheus-metrics-provider:4.17.3",
     "org.apache.logging.log4j:log4j-core",
     "org.apache.logging.log4j:log4j-slf4j2-impl",
 )

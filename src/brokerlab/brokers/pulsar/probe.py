@@ -14,6 +14,7 @@ from brokerlab.brokers.pulsar.rest import get_text, tls_context
 
 SYNC_COUNT = "bookie_journal_JOURNAL_SYNC_count"
 _TIMEOUT_S = 0.8
+_JOURNAL_NUMBER = re.compile(r"_journalIndex_\d+")  # a label with BookKeeper's provider, in the name with Pulsar's
 _LINE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? ([^ ]+)(?: \d+)?")
 
 
@@ -75,7 +76,7 @@ def figures_in(page: str, figures: tuple[Figure, ...]) -> dict[Figure, float]:
         by_name.setdefault(figure.name, []).append(figure)
     found: dict[Figure, float] = {}
     for line in page.splitlines():
-        name = line.partition("{")[0].partition(" ")[0]
+        name = _JOURNAL_NUMBER.sub("", line.partition("{")[0].partition(" ")[0])
         if name not in by_name:
             continue
         match = _LINE.fullmatch(line.strip())

@@ -105,6 +105,7 @@ def _bookie_settings(http_port: int, settings: PulsarSettings) -> dict[str, str]
         "diskUsageWarnThreshold": "0.98",
         "enableStatistics": "true",
         "statsProviderClass": "org.apache.bookkeeper.stats.prometheus.PrometheusMetricsProvider",
+        "prometheusStatsHttpEnable": "false",  # the bookie's own server has the page; this one would be on all addresses
         # Counts of timed operations are published when their window ends; the default of a minute is too late for us.
         "prometheusStatsLatencyRolloverSeconds": "1",
         "httpServerEnabled": "true",
@@ -202,8 +203,12 @@ def broker_conf(
 def standalone_conf(
     port: int, web_port: int, bookie_http_port: int, settings: PulsarSettings, protection: Protection | None
 ) -> str:
-    """The one bookie inside reads the same file."""
-    own = _broker_settings(port, web_port, settings, protection) | {"clusterName": "standalone"}
+    """The one bookie inside reads the same file. BookKeeper's own provider of figures would register the JVM's a second
+    time, and the broker would not start."""
+    own = _broker_settings(port, web_port, settings, protection) | {
+        "clusterName": "standalone",
+        "statsProviderClass": "org.apache.pulsar.broker.stats.prometheus.metrics.PrometheusMetricsProvider",
+    }
     return text({**_bookie_settings(bookie_http_port, settings), **own})
 
 
