@@ -1,0 +1,259 @@
+"""A broken wire under every broker: what is in flight becomes unknown at worst, nothing hangs, nothing is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pytest
+from contract_load import PATIENCE_S, Received, Sender, cell_for, deadline, unpack
+from contract_servers import START_S, Running, weakest_level
+from wire import Direction, Wire
+
+from brokerlab.brokers.contract import Consumer
+from brokerlab.brokers.registry import BROKERS, broker_named
+from brokerlab.errors import BrokerError
+from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN, Deliveries
+from brokerlab.model.plan import CellPlan, Endpoint
+
+BEFORE, DURING, AFTER = 200, 50, 50
+CALL_S = 20.0  # a call that must not block took longer than this: it blocked, however busy the machine
+Result = TypeVar("Result")
+
+# What a consumer held when its wire was cut comes again after this long; the defaults are half a minute.
+QUICK = {"nats": {"ack_wait": "5s"}}
+
+
+def _advertise(cell: CellPlan, wire: Wire) -> CellPlan:
+    """Kafka sends its clients to the addresses it advertises: there it must advertise the wire."""
+    if not cell.broker.startswith("kafka"):
+        return cell
+    settings = {**cell.broker_settings, "advertised.listeners": f"PLAINTEXT://{wire.address}"}
+    return cell.model_copy(update={"broker_settings": settings})
+
+
+def _through(endpoint: Endpoint, wire: Wire) -> Endpoint:
+    """The endpoint with the wire in place of the one address drivers connect to."""
+    if "stream" in endpoint.options:  # RabbitMQ's streams have a port of their own
+        return endpoint.model_copy(update={"options": {**endpoint.options, "stream": wire.address}})
+    return endpoint.model_copy(update={"addresses": (wire.address,)})
+
+
+def _target(endpoint: Endpoint) -> str:
+    return endpoint.options.get("stream") or endpoint.addresses[0]
+
+
+@dataclass
+class Wired(Running):
+    """A started broker whose drivers connect through a wire; its admin does not."""
+
+    wire: Wire | None = None
+
+    @property
+    def endpoint(self) -> Endpoint:
+        assert self.wire is not None
+        return _through(self.cluster.endpoint(), self.wire)
+
+
+def one_node_brokers() -> list[str]:
+    return [name for name in BROKERS if 1 in broker_named(name).capabilities.nodes]
+
+
+@pytest.fixture(scope="module", params=one_node_brokers())
+def wired(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wired]:
+    broker = broker_named(request.param)
+    wire = Wire()
+    cell = cell_for(request.param, 1, weakest_level(broker, 1), broker_settings=QUICK.get(request.param, {}))
+    cell = _advertise(cell, wire)
+    assert broker.problems(cell) == []
+    assert broker.install(lambda _what, _share: None).installed
+    directory = tmp_path_factory.mktemp("wire")
+    cluster = broker.cluster(cell, directory / "data", directory / "logs")
+    admin = None
+    try:
+        wire.target = _target(cluster.endpoint())
+        cluster.start()
+        cluster.wait_ready(deadline(START_S))
+        admin = broker.admin(cluster.endpoint(), cell)
+        yield Wired(broker, cell, cluster, admin, wire=wire)
+    finally:
+        if admin is not None:
+            admin.close()
+        cluster.stop()
+        cluster.clean()
+        wire.close()
+
+
+@pytest.fixture
+def running(wired: Wired) -> Iterator[Wired]:
+    yield wired
+    assert wired.wire is not None
+    wired.wire.heal()
+    wired.end_test()
+
+
+def at_once(call: Callable[..., Result], *arguments: object) -> Result:
+    """A call that may not wait for the wire."""
+    begun = time.monotonic()
+    result = call(*arguments)
+    assert time.monotonic() - begun < CALL_S, "it blocked"
+    return result
+
+
+def offer(sender: Sender, count: int) -> None:
+    """Hand over as many of `count` messages as are taken, without insisting: at least one."""
+    until = deadline()
+    while True:
+        block = sender.block(count)
+        taken = at_once(sender.producer.send, block)
+        for partition in block.partitions[taken:].tolist():  # not taken: their numbers are given out again
+            sender._sequences[partition] -= 1
+        sender.taken += taken
+        if taken:
+            return
+        at_once(sender.collect)
+        assert time.monotonic_ns() < until, "nothing was taken"
+
+
+class Receiver:
+    """Receives and acknowledges for a group, with a new consumer where the old one gave up."""
+
+    def __init__(self, running: Wired, name: str) -> None:
+        self._running, self._name = running, name
+        self._consumer: Consumer | None = running.consumer("g", name)
+        self.got: list[Received] = []
+
+    def poll(self) -> None:
+        """One short receive."""
+        try:
+            if self._consumer is None:
+                self._consumer = self._running.consumer("g", self._name)
+            consumer = self._consumer
+            deliveries: Deliveries = at_once(consumer.receive, 500, time.monotonic_ns() + 50_000_000)
+            self.got += unpack(deliveries)
+            at_once(consumer.acknowledge, deliveries)
+            if deliveries.release is not None:
+                deliveries.release()
+        except BrokerError:
+            self._consumer = None  # it says that it cannot go on; it is closed at the end of the test
+
+    def until_received(self, wanted: set[tuple[int, int, int]]) -> None:
+        until = deadline()
+        while missing := wanted - {m.identity for m in self.got}:
+            self.poll()
+            assert time.monotonic_ns() < until, (
+                f"{len(missing)} acknowledged messages never came: {sorted(missing)[:5]}"
+            )
+
+
+def identities(sender: Sender, outcome: int) -> set[tuple[int, int, int]]:
+    """Messages are numbered in turn over the partitions, so that an index says which message it is."""
+    return {
+        (sender.number, index % sender.partitions, index // sender.partitions)
+        for index, found in sender.outcomes.items()
+        if found == outcome
+    }
+
+
+def settle_while_broken(running: Wired, sender: Sender) -> None:
+    """Until the client has given up what is open. librdkafka does not: it sends again once the wire is whole."""
+    until = deadline(3.0 if running.cell.broker.startswith("kafka") else PATIENCE_S)
+    while len(sender.outcomes) < sender.taken and time.monotonic_ns() < until:
+        at_once(sender.collect)
+        time.sleep(0.001)
+    if not running.cell.broker.startswith("kafka"):
+        assert len(sender.outcomes) == sender.taken, "a lost connection left messages open"
+
+
+def works_again(running: Wired, sender: Sender, name: str) -> Sender:
+    """The same producer takes messages again, and they are acknowledged; a new one works too."""
+    sender.send(AFTER)
+    before = sender.taken - AFTER
+    outcomes = sender.settle()
+    assert {outcomes[i] for i in range(before, sender.taken)} == {ACKNOWLEDGED}
+    fresh = running.sender(name, number=1)
+    fresh.send(AFTER)
+    assert set(fresh.settle().values()) == {ACKNOWLEDGED}
+    return fresh
+
+
+def check(receiver: Receiver, senders: list[Sender]) -> None:
+    for sender in senders:
+        receiver.until_received(identities(sender, ACKNOWLEDGED))
+    received = {m.identity for m in receiver.got}
+    assert all(m.intact for m in receiver.got), "half a message was delivered"
+    for sender in senders:
+        assert not received & identities(sender, REJECTED), "rejected, and stored all the same"
+        sent = {identity for outcome in (ACKNOWLEDGED, REJECTED, UNKNOWN) for identity in identities(sender, outcome)}
+        assert {i for i in received if i[0] == sender.number} <= sent
+
+
+def begin(running: Wired) -> tuple[Wire, str, Sender, Receiver]:
+    """A destination with some messages that went through the wire, both ways."""
+    wire = running.wire
+    assert wire is not None
+    name = running.destination("g")
+    receiver = Receiver(running, name)
+    before = dict(wire.passed)
+    sender = running.sender(name)
+    sender.send(BEFORE)
+    assert set(sender.settle().values()) == {ACKNOWLEDGED}
+    receiver.until_received(identities(sender, ACKNOWLEDGED))
+    for direction, count in wire.passed.items():
+        carried = count - before[direction]
+        assert carried >= BEFORE * sender.message_bytes, f"messages go past the wire: {carried} bytes {direction}"
+    return wire, name, sender, receiver
+
+
+def test_a_cut_wire_makes_open_messages_unknown_and_all_goes_on_when_it_is_healed(running: Wired) -> None:
+    wire, name, sender, receiver = begin(running)
+    wire.stall(("to_client",))  # so that no acknowledgement of these can have come
+    offer(sender, DURING)
+    at_once(sender.collect)
+    wire.cut()
+    settle_while_broken(running, sender)
+    late = [outcome for index, outcome in sender.outcomes.items() if index >= BEFORE]
+    assert set(late) <= {UNKNOWN}
+    receiver.poll()
+    wire.heal()
+    fresh = works_again(running, sender, name)
+    check(receiver, [sender, fresh])
+
+
+def test_a_stalled_wire_hangs_nothing_and_gives_everything_when_it_moves_again(running: Wired) -> None:
+    wire, name, sender, receiver = begin(running)
+    other = running.sender(name, number=2)
+    wire.stall()
+    offer(sender, DURING)
+    offer(other, DURING)
+    until = time.monotonic() + 1.0
+    while time.monotonic() < until:
+        at_once(sender.collect)
+        receiver.poll()
+    assert not [index for index in sender.outcomes if index >= BEFORE], "nobody can have told"
+    at_once(other.producer.close, deadline(2))
+    wire.heal()
+    fresh = works_again(running, sender, name)
+    assert set(sender.outcomes.values()) <= {ACKNOWLEDGED, UNKNOWN}
+    check(receiver, [sender, fresh])
+
+
+@pytest.mark.parametrize(("direction", "after_bytes"), [("to_server", 1501), ("to_client", 3)])
+def test_a_truncated_stream_is_never_taken_for_a_whole_one(
+    running: Wired, direction: Direction, after_bytes: int
+) -> None:
+    wire, name, sender, receiver = begin(running)
+    wire.truncate(direction, after_bytes)
+    offer(sender, DURING)
+    until = deadline()
+    while not wire.is_cut.is_set():
+        at_once(sender.collect)
+        assert time.monotonic_ns() < until, "the stream never reached its end"
+    settle_while_broken(running, sender)
+    late = {outcome for index, outcome in sender.outcomes.items() if index >= BEFORE}
+    assert late <= {ACKNOWLEDGED, UNKNOWN}
+    wire.heal()
+    fresh = works_again(running, sender, name)
+    check(receiver, [sender, fresh])
