@@ -126,10 +126,10 @@ def _tls(layout: NodeLayout, kind: Kind, certificates: Certificates) -> list[str
 
 
 def environment(layout: NodeLayout, erlang: Path, epmd_port: int) -> dict[str, str]:
-    """What a node needs to know that is not in its configuration file, and nothing of the user's own RabbitMQ."""
+    """What a node needs to know that is not in its configuration file. Not our whole environment: it may hold the
+    password, and settings of the user's own RabbitMQ."""
     home = layout.directory
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("RABBITMQ_", "ERL_"))}
-    return own | {
+    return {
         "HOME": str(home),  # holds .erlang.cookie
         "PATH": f"{erlang / 'bin'}{os.pathsep}{os.environ.get('PATH', '/usr/bin:/bin')}",
         "LC_ALL": "C.UTF-8",

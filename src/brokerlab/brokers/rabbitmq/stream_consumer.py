@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 import time
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,9 +21,20 @@ from brokerlab.model.plan import AgentPlan
 RECONNECT_EVERY_S = 0.2
 RECONNECT_S = 2.0
 GIVE_UP_S = 30.0
-_FIRST, _LAST, _OFFSET = struct.pack(">H", 1), struct.pack(">H", 2), 4
+_LAST, _OFFSET = struct.pack(">H", 2), 4
 _END_QUERY = 255  # a subscription that only asks where a stream ends
 _END_S = 10.0
+
+
+@dataclass(frozen=True)
+class Token:
+    """What `acknowledge` needs: the last offset of a delivery, and how many messages of its stream had been handed out
+    with it on that connection."""
+
+    link: stream.StreamLink
+    number: int
+    offset: int
+    count: int
 
 
 class StreamConsumer:
@@ -41,7 +54,6 @@ class StreamConsumer:
         every = [stream_name(d, p) for d in plan.destinations for p in range(plan.partitions)]
         self._streams = every[number % plan.consumers.per_group :: plan.consumers.per_group]
         self._next = [0] * len(self._streams)  # the offset that is read next
-        self._acknowledged = [0] * len(self._streams)  # the offset before which all is acknowledged
         self._arrived: deque[tuple[int, Chunk, int]] = deque()  # stream, messages, when
         self._ends: dict[int, int] = {}
         self._link: stream.StreamLink | None = None
@@ -57,6 +69,8 @@ class StreamConsumer:
     def _subscribe(self, link: stream.StreamLink) -> None:
         """From where the group has stored that it was, else from the first message on."""
         self._arrived.clear()
+        # Counted by stream, on this connection: what came, what was handed out, what was acknowledged.
+        self._came, self._handed, self._done = ([0] * len(self._streams) for _ in range(3))
         link.on_frame = self._on_frame
         for number, name in enumerate(self._streams):
             try:
@@ -66,7 +80,7 @@ class StreamConsumer:
                 if e.code != stream.NO_OFFSET:
                     raise
                 start = 0
-            self._next[number] = self._acknowledged[number] = start
+            self._next[number] = start
             where = struct.pack(">HQ", _OFFSET, start)
             content = bytes([number]) + stream.text(name) + where + struct.pack(">HI", self._credit, 0)
             link.call(stream.SUBSCRIBE, content)
@@ -83,15 +97,20 @@ class StreamConsumer:
             self._ends[number] = head.first_position + head.records
             return
         chunk = read_chunk(content, 1)
+        if chunk is not None:
+            # A subscription begins with the whole chunk in which its offset lies.
+            chunk = chunk.part(slice(int(np.searchsorted(chunk.positions, self._next[number])), None))
+        if chunk is None or len(chunk) == 0:
+            self._give_credit(number)
+            return
+        self._next[number] = int(chunk.positions[-1]) + 1
+        self._came[number] += len(chunk)
+        self._arrived.append((number, chunk, time.monotonic_ns()))
+
+    def _give_credit(self, number: int) -> None:
+        """One more chunk may come; asked for only when one has been handed out, so that few wait here."""
         if self._link is not None:
             self._link.send(stream.CREDIT, struct.pack(">BH", number, 1))
-        if chunk is None:
-            return
-        # A subscription begins with the whole chunk in which its offset lies.
-        chunk = chunk.part(slice(int(np.searchsorted(chunk.positions, self._next[number])), None))
-        if len(chunk):
-            self._next[number] = int(chunk.positions[-1]) + 1
-            self._arrived.append((number, chunk, time.monotonic_ns()))
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
         while True:
@@ -119,6 +138,7 @@ class StreamConsumer:
         if self._link is not None:
             self._link.abandon()
         self._link = None
+        self._arrived.clear()  # never seen by anyone, so they may as well come again
         self._lost_at = time.monotonic()
         self._retry_at = 0.0
 
@@ -141,52 +161,59 @@ class StreamConsumer:
                 raise BrokerError(f"the connection could not be made again for {GIVE_UP_S:.0f} s: {e}") from e
 
     def _hand_out(self, most: int) -> Deliveries:
+        assert self._link is not None
         number, chunk, at_mono_ns = self._arrived.popleft()
+        link = self._link
         if len(chunk) > most:
             self._arrived.appendleft((number, chunk.part(slice(most, None)), at_mono_ns))
             chunk = chunk.part(slice(None, most))
-        made = Deliveries(
+        else:
+            self._or_lose(lambda: self._give_credit(number))
+        self._handed[number] += len(chunk)
+        token = Token(link, number, int(chunk.positions[-1]), self._handed[number])
+        if self._automatic:
+            self._store(token)
+        return Deliveries(
             addresses=chunk.starts.astype(np.uint64) + np.uint64(chunk.buffer.ctypes.data),
             lengths=chunk.lengths,
             arrived_mono_ns=at_mono_ns,
             positions=chunk.positions,
             redelivered=np.zeros(len(chunk), np.uint8),  # the stream protocol does not say
             buffer=chunk.buffer,
-            token=(number, int(chunk.positions[-1])),
+            token=token,
         )
-        if self._automatic:
-            self._store(number, int(chunk.positions[-1]))
-        return made
 
     def acknowledge(self, deliveries: Deliveries) -> None:
-        if len(deliveries) and not self._automatic:
-            self._store(*deliveries.token)  # type: ignore[misc]
+        if isinstance(deliveries.token, Token) and not self._automatic:
+            self._store(deliveries.token)
 
-    def _store(self, number: int, offset: int) -> None:
-        """Everything up to and with this offset is done."""
-        if offset < self._acknowledged[number]:
+    def _store(self, token: Token) -> None:
+        """Everything up to and with this delivery is done. One of a lost connection comes again anyway."""
+        if token.link is not self._link or token.count <= self._done[token.number]:
             return
-        self._acknowledged[number] = offset + 1
-        if self._link is None:
-            return
-        content = stream.text(self._group) + stream.text(self._streams[number]) + struct.pack(">Q", offset)
+        self._done[token.number] = token.count
+        name = self._streams[token.number]
+        content = stream.text(self._group) + stream.text(name) + struct.pack(">Q", token.offset)
+        self._or_lose(lambda: token.link.send(stream.STORE_OFFSET, content))
+
+    def _or_lose(self, action: Callable[[], None]) -> None:
         try:
-            self._link.send(stream.STORE_OFFSET, content)
+            action()
         except OSError:
             self._lose()
 
     def remaining(self) -> int | None:
-        """From what the group has acknowledged to the end of the last chunk that a quorum has."""
+        """What came and is not acknowledged, exactly, and how far ahead the last chunk that a quorum has ends. The latter
+        may count entries in which the server keeps offsets of groups: too many for a moment, never too few."""
         if self._link is None:
             return None
-        left = 0
         try:
-            for number, name in enumerate(self._streams):
-                left += max(0, self._end(self._link, name) - self._acknowledged[number])
+            ends = [self._end(self._link, name) for name in self._streams]
         except OSError:
             self._lose()
             return None
-        return left
+        held = sum(self._came) - sum(self._done)
+        return held + sum(max(0, end - at) for end, at in zip(ends, self._next, strict=True))
 
     def _end(self, link: stream.StreamLink, name: str) -> int:
         """The offset behind a stream's last message: its last chunk is asked for, since statistics name only where

@@ -130,10 +130,12 @@ def test_a_node_is_told_nothing_of_the_users_own_rabbitmq_and_starts_no_port_map
 ) -> None:
     monkeypatch.setenv("RABBITMQ_NODENAME", "mine@here")
     monkeypatch.setenv("ERL_LIBS", "/mine")
+    monkeypatch.setenv("BROKERLAB_TEST_PASSWORD", "sesame")
     (layout,) = layouts(1)
     made = environment(layout, Path("/erlang"), 4369)
     assert made["RABBITMQ_NODENAME"] == "rabbitmq-1@localhost"
     assert "ERL_LIBS" not in made
+    assert "BROKERLAB_TEST_PASSWORD" not in made
     assert made["ERL_FLAGS"] == "-start_epmd false"
     assert made["PATH"].startswith("/erlang/bin:")
 

@@ -1,0 +1,168 @@
+"""Small loads on RabbitMQ clusters of ours: cells, plans, blocks of numbered messages, and loops that end."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from brokerlab.brokers.contract import Broker, Cluster, Consumer, Producer
+from brokerlab.brokers.rabbitmq.broker import CLASSIC, QUORUM, STREAM
+from brokerlab.cluster.cache import silent
+from brokerlab.model import plan as model
+from brokerlab.model.blocks import Block, Deliveries
+
+BROKERS: dict[str, Broker] = {"classic": CLASSIC, "quorum": QUORUM, "stream": STREAM}
+PARTITIONS = 2
+GROUP = "g"
+WINDOW = 1234
+PRODUCERS = model.ProducersPlan(
+    count=1,
+    agents=1,
+    schedule=model.SchedulePlan(arrival="closed", window=WINDOW),
+    payload=model.PayloadPlan(sizes=(model.SizeShare(message_bytes=100, weight=1),)),
+)
+PHASES = model.PhasesPlan(warm_up_s=0, measure_s=1, drain_limit_s=30)
+
+
+def soon(minutes: float = 4) -> int:
+    return time.monotonic_ns() + int(minutes * 60e9)
+
+
+def cell(kind: str, nodes: int = 1, **changes: Any) -> model.CellPlan:
+    values: dict[str, Any] = {
+        "cell": "c01",
+        "label": "test",
+        "broker": f"rabbitmq-{kind}",
+        "nodes": nodes,
+        "durability": BROKERS[kind].capabilities.durability_levels[nodes][0],
+        "destinations": 1,
+        "partitions": PARTITIONS,
+        "producers": PRODUCERS,
+        "consumers": model.ConsumersPlan(groups=1, per_group=1, agents_per_group=1),
+        "phases": PHASES,
+        "parameters": {},
+        "broker_settings": {},
+        "client_settings": {},
+    }
+    return model.CellPlan(**{**values, **changes})
+
+
+def agent(kind: str, role: str, endpoint: model.Endpoint, destination: str, **changes: Any) -> model.AgentPlan:
+    values: dict[str, Any] = {
+        "run": "test",
+        "cell": "c01",
+        "repeat": 1,
+        "agent": f"{role}-1",
+        "run_tag": 1,
+        "role": role,
+        "broker": f"rabbitmq-{kind}",
+        "driver": "python",
+        "endpoint": endpoint,
+        "destinations": (destination,),
+        "partitions": PARTITIONS,
+        "members": (0,),
+        "producers_in_cell": 1,
+        "group": GROUP if role == "consumer" else None,
+        "producers": PRODUCERS,
+        "consumers": model.ConsumersPlan(groups=1, per_group=1, agents_per_group=1),
+        "phases": PHASES,
+        "client_settings": {},
+        "durability": model.Durability.L4,
+        "evidence_directory": "unused",
+        "seed": 1,
+    }
+    return model.AgentPlan(**{**values, **changes})
+
+
+def block(first_index: int, count: int, message_bytes: int = 100) -> Block:
+    """Messages whose first eight bytes are their number, in turn to the partitions."""
+    rows = np.zeros((count, message_bytes), np.uint8)
+    rows[:, :8] = np.arange(first_index, first_index + count, dtype="<i8").view(np.uint8).reshape(count, 8)
+    return Block(
+        buffer=rows.reshape(-1),
+        offsets=np.arange(count, dtype=np.int64) * message_bytes,
+        lengths=np.full(count, message_bytes, np.int32),
+        partitions=(np.arange(first_index, first_index + count) % PARTITIONS).astype(np.int32),
+        first_index=first_index,
+    )
+
+
+def settle(producer: Producer, outcomes: dict[int, int], count: int) -> dict[str, int]:
+    """Until so many have settled; counts of error kinds."""
+    until, errors = soon(), {}
+    while len(outcomes) < count:
+        assert time.monotonic_ns() < until, f"{len(outcomes)} of {count} settled"
+        settled = producer.settled()
+        for index, outcome in zip(settled.indices.tolist(), settled.outcomes.tolist(), strict=True):
+            assert index not in outcomes, f"{index} settled twice"
+            outcomes[index] = outcome
+        for error, times in settled.errors.items():
+            errors[error] = errors.get(error, 0) + times
+        time.sleep(0.001)
+    return errors
+
+
+def publish(producer: Producer, count: int, first: int = 0) -> dict[int, int]:
+    """Send so many numbered messages and wait for the outcome of each."""
+    sent, outcomes, until = 0, {}, soon()
+    while sent < count:
+        assert time.monotonic_ns() < until, f"{sent} of {count} taken"
+        sent += producer.send(block(first + sent, min(300, count - sent)))
+        settled = producer.settled()
+        outcomes |= dict(zip(settled.indices.tolist(), settled.outcomes.tolist(), strict=True))
+        time.sleep(0.001)
+    settle(producer, outcomes, count)
+    return outcomes
+
+
+def numbers(deliveries: Deliveries) -> list[int]:
+    return [int.from_bytes(ctypes.string_at(a, 8), "little") for a in deliveries.addresses.tolist()]
+
+
+def consume(consumer: Consumer, count: int) -> list[int]:
+    """Receive and acknowledge until there are so many different messages."""
+    got: list[int] = []
+    until = soon()
+    while len(set(got)) < count:
+        assert time.monotonic_ns() < until, f"{len(set(got))} of {count} received"
+        deliveries = consumer.receive(500, time.monotonic_ns() + 10**8)
+        got += numbers(deliveries)
+        consumer.acknowledge(deliveries)
+    return got
+
+
+@contextmanager
+def started(plan: model.CellPlan, directory: Path) -> Iterator[Cluster]:
+    """A cluster of ours, ready; gone afterwards, data and all."""
+    broker = BROKERS[plan.broker.rpartition("-")[2]]
+    assert broker.problems(plan) == []
+    assert broker.install(silent).runs_here
+    cluster = broker.cluster(plan, directory / "data", directory / "logs")
+    try:
+        cluster.start()
+        cluster.wait_ready(soon())
+        yield cluster
+    finally:
+        cluster.stop()
+        cluster.clean()
+
+
+def processes_of(directory: Path) -> list[int]:
+    """Every process whose environment, command or working directory names this directory: nobody else's do."""
+    wanted, found = str(directory).encode(), []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal():
+            continue
+        try:
+            told = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+        except OSError:
+            continue  # it has ended meanwhile, or is not ours
+        if wanted in told:
+            found.append(int(entry.name))
+    return found
