@@ -79,9 +79,9 @@ def _jaas(users: Mapping[str, str], servers_password: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of Java's login configuration: backslash escapes, and octal ones for control characters."""
+    """A string of Java's login configuration. Secrets are one line of printable characters."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c >= " " else f"\\{ord(c):03o}" for c in plain) + '"'
+    return f'"{plain}"'
 
 
 def _escaped(text: str) -> str:

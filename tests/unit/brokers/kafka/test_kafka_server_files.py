@@ -6,7 +6,14 @@ from xml.etree import ElementTree
 
 from brokerlab.brokers.contract import Reading
 from brokerlab.brokers.kafka.probe import READABLE, bulk_request, readings_of
-from brokerlab.brokers.kafka.server import NodeLayout, jolokia_policy, meta_properties, new_id, server_properties
+from brokerlab.brokers.kafka.server import (
+    NodeLayout,
+    jolokia_policy,
+    jvm_size,
+    meta_properties,
+    new_id,
+    server_properties,
+)
 
 NODES = [NodeLayout(i, 9000 + i, 9100 + i, 9200 + i, Path(f"/data/kafka-{i}")) for i in (1, 2, 3)]
 
@@ -21,6 +28,26 @@ def test_every_listener_is_on_loopback_and_internal_topics_are_replicated() -> N
     assert made["controller.quorum.voters"] == "1@127.0.0.1:9101,2@127.0.0.1:9102,3@127.0.0.1:9103"
     assert made["offsets.topic.replication.factor"] == "3"
     assert properties(server_properties(NODES[0], NODES[:1], {}))["offsets.topic.replication.factor"] == "1"
+
+
+def test_of_many_nodes_the_first_three_are_controllers_and_the_rest_brokers_only() -> None:
+    nine = [NodeLayout(i, 9000 + i, 9100 + i, 9200 + i, Path(f"/data/kafka-{i}")) for i in range(1, 10)]
+    made = [properties(server_properties(node, nine, {})) for node in nine]
+    assert [m["process.roles"] for m in made] == ["broker,controller"] * 3 + ["broker"] * 6
+    assert {m["controller.quorum.voters"] for m in made} == {"1@127.0.0.1:9101,2@127.0.0.1:9102,3@127.0.0.1:9103"}
+    assert made[8]["listeners"] == "PLAINTEXT://127.0.0.1:9009"
+    assert made[8]["log.cleaner.dedupe.buffer.size"] == "8388608"
+    assert made[8]["offsets.topic.replication.factor"] == "3"
+    assert jvm_size(9).heap_mb == 192
+    assert jvm_size(9).collector == ("-XX:+UseSerialGC",)
+
+
+def test_every_listener_speaks_the_protocol_asked_for() -> None:
+    made = properties(server_properties(NODES[0], NODES, {}, "SASL_SSL", {"ssl.keystore.type": "PEM"}))
+    assert made["listeners"] == "SASL_SSL://127.0.0.1:9001,CONTROLLER://127.0.0.1:9101"
+    assert made["listener.security.protocol.map"] == "SASL_SSL:SASL_SSL,CONTROLLER:SASL_SSL"
+    assert made["inter.broker.listener.name"] == "SASL_SSL"
+    assert made["ssl.keystore.type"] == "PEM"
 
 
 def test_the_workloads_server_settings_win() -> None:

@@ -174,6 +174,25 @@ def test_values_that_cannot_be_are_refused() -> None:
     assert "do not fit" in setting_problems(cell(nodes=1, durability=Durability.L2))[0]
 
 
+def test_one_node_may_send_its_clients_elsewhere_and_several_may_not() -> None:
+    elsewhere = {"advertised.listeners": "PLAINTEXT://127.0.0.1:4"}
+    assert setting_problems(cell(1, Durability.L4, broker_settings=elsewhere)) == []
+    (problem,) = setting_problems(cell(3, Durability.L4, broker_settings=elsewhere))
+    assert "advertised.listeners" in problem
+
+
+def test_secrets_are_not_settings() -> None:
+    problems = setting_problems(cell(client_settings={"sasl.password": "x", "sasl.username": "y"}))
+    assert len(problems) == 2
+    assert all("use security" in problem for problem in problems)
+
+
+@pytest.mark.parametrize("nodes", [3, 6, 9])
+@pytest.mark.parametrize("level", list(Durability))
+def test_every_level_is_to_be_had_with_three_nodes_and_more(nodes: int, level: Durability) -> None:
+    assert setting_problems(cell(nodes, level)) == []
+
+
 def test_broker_settings_are_parted_between_topics_and_servers() -> None:
     given = {"segment.bytes": "1048576", "num.io.threads": "2", "compression.type": "lz4"}
     assert server_settings(given) == {"num.io.threads": "2"}
