@@ -41,7 +41,6 @@ class Connection:
         self._unsent: list[memoryview] = []
         self.unsent_bytes = 0
         self._buffer = bytearray(_READ_BYTES)
-        self.open_replies = 0  # of `call` and `post`: commands whose replies nobody has taken yet
         try:
             self._socket = _open(address, security, connect_s)
         except OSError as e:
@@ -120,17 +119,6 @@ class Connection:
         """Until something can be read (or written, where something is unsent), or the deadline."""
         wait_any([self], deadline_mono_ns)
 
-    def post(self, *words: str | bytes | int) -> None:
-        """Send a command whose reply will be dropped by `drop_replies` or the next `call`. Raises OSError."""
-        self.open_replies += 1
-        self.send(pack(*words))
-
-    def drop_replies(self) -> list[object]:
-        """Take the replies to `post` that are here; returns those that are errors. Raises OSError."""
-        found = self.replies()
-        self.open_replies -= len(found)
-        return [reply for reply in found if isinstance(reply, hiredis.ReplyError)]
-
     def call(self, *words: str | bytes | int, seconds: float = CALL_S) -> object:
         """Send a command and wait for its reply. Raises ServerError for an error, OSError."""
         reply = self.call_many([words], seconds)[0]
@@ -139,20 +127,19 @@ class Connection:
         return reply
 
     def call_many(self, commands: list[tuple[str | bytes | int, ...]], seconds: float = CALL_S) -> list[object]:
-        """Send commands together and wait for all replies, errors included. Raises OSError."""
+        """Send commands together and wait for all replies, errors included. Not while other replies are due. Raises
+        OSError."""
         deadline = time.monotonic_ns() + int(seconds * 1e9)
-        wanted = self.open_replies + len(commands)
-        self.open_replies = 0
         found: list[object] = []
         self.send(b"".join(pack(*c) for c in commands))
-        while len(found) < wanted:
+        while True:
             self.flush()
             found += self.replies()
-            if len(found) < wanted:
-                if time.monotonic_ns() >= deadline:
-                    raise TimeoutError(f"no answer within {seconds:g} s")
-                self.wait(deadline)
-        return found[wanted - len(commands) :]
+            if len(found) >= len(commands):
+                return found
+            if time.monotonic_ns() >= deadline:
+                raise TimeoutError(f"no answer within {seconds:g} s")
+            self.wait(deadline)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -172,6 +159,14 @@ def wait_any(connections: list[Connection], deadline_mono_ns: int) -> None:
         poll.register(connection, select.POLLIN | (select.POLLOUT if connection.unsent_bytes else 0))
     left_ms = (deadline_mono_ns - time.monotonic_ns()) / 1e6
     poll.poll(max(0.0, left_ms))
+
+
+def readable(connections: list[Connection]) -> set[int]:
+    """File numbers of those that have something to read now."""
+    poll = select.poll()
+    for connection in connections:
+        poll.register(connection, select.POLLIN)
+    return {number for number, _ in poll.poll(0)}
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -6,11 +6,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
+from typing import Any
 
 import hiredis
 
-from brokerlab.brokers.redis.connection import PATH, Connection, ServerError, wait_any
-from brokerlab.brokers.redis.entries import Chunk, chunk_of, deliveries_of
+from brokerlab.brokers.redis.connection import PATH, Connection, ServerError, readable, wait_any
+from brokerlab.brokers.redis.control import Control
+from brokerlab.brokers.redis.entries import Chunk, deliveries_of
 from brokerlab.brokers.redis.keys import find_placement, keys_of
 from brokerlab.brokers.redis.reading import Membership, Reading
 from brokerlab.brokers.redis.settings import client_number
@@ -21,6 +23,7 @@ from brokerlab.model.plan import AgentPlan
 RECONNECT_EVERY_S = 0.25
 RECONNECT_S = 1.0
 GIVEN_BACK_IDLE_MS = 86_400_000  # so long idle that any consumer of the group may claim it at once
+ENOUGH_CHUNKS = 64  # read and not yet handed out: more stays with the server
 _IDS_AT_ONCE = 1000
 _HEALS = ("MOVED", "ASK", "UNBLOCKED", "LOADING", "CLUSTERDOWN", "READONLY", "MASTERDOWN", "TRYAGAIN")
 
@@ -45,8 +48,8 @@ class RedisConsumer:
         self._claim_idle_ms = client_number(plan.client_settings, "claim_idle_ms")
         self._arrived: deque[Chunk] = deque()
         self._readings: list[Reading] = []
-        self._control: dict[str, Connection] = {}
-        self._owner: dict[str, str] = {}
+        self._controls: list[Control] = []  # one for each node
+        self._control: dict[str, Control] = {}  # the same by stream
         self._lost = ""
         # The first time at once: who closed in order has given back. What is read automatically is never pending.
         self._next_claim_ns = 1 << 62 if self._member.automatic else 0
@@ -62,19 +65,19 @@ class RedisConsumer:
     def _connect(self, connect_s: float) -> None:
         """Raises BrokerError, OSError."""
         placement = find_placement(self._endpoint, self._clustered, connect_s)
-        self._owner = {key: placement.address_of(key) for key in self._keys}
-        for address in dict.fromkeys(self._owner.values()):
-            control = Connection(address, self._endpoint.security, f"{self._name}-control", connect_s)
-            self._control[address] = control
-            _ensure_groups(control, self._keys_of(address), self._member.group)
+        lots: dict[str, list[str]] = {}
+        for key in self._keys:
+            lots.setdefault(placement.address_of(key), []).append(key)
+        for address, keys in lots.items():
+            connection = Connection(address, self._endpoint.security, f"{self._name}-control", connect_s)
+            control = Control(connection, keys, self._member.group, self._member.consumer)
+            self._controls.append(control)
+            self._control |= dict.fromkeys(keys, control)
+            _ensure_groups(connection, keys, self._member.group)
         # A command may not span slots, so in a cluster every stream has a reading connection of its own.
-        lots = [[key] for key in self._keys] if self._clustered else [self._keys]
-        for keys in lots:
-            connection = Connection(self._owner[keys[0]], self._endpoint.security, self._name, connect_s)
+        for keys in [[key] for key in self._keys] if self._clustered else [self._keys]:
+            connection = Connection(placement.address_of(keys[0]), self._endpoint.security, self._name, connect_s)
             self._readings.append(Reading(connection, keys, self._member))
-
-    def _keys_of(self, address: str) -> list[str]:
-        return [key for key in self._keys if self._owner[key] == address]
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
         while True:
@@ -95,22 +98,27 @@ class RedisConsumer:
                 return no_deliveries(time.monotonic_ns())
 
     def _wait(self, until_mono_ns: int) -> None:
-        unsent = [control for control in self._control.values() if control.unsent_bytes]
-        wait_any([*(reading.connection for reading in self._readings), *unsent], until_mono_ns)
+        controls = [control.connection for control in self._controls]
+        wait_any([*(reading.connection for reading in self._readings), *controls], until_mono_ns)
 
     def _step(self) -> None:
-        for control in self._control.values():
-            control.flush()
-            errors = control.drop_replies() if control.open_replies else []
-            if errors:
-                raise ServerError("XACK", errors[0])  # type: ignore[arg-type]
-        for reading in self._readings:
-            chunks = reading.take() if len(self._arrived) < len(self._keys) * 2 else None
-            if chunks:
-                self._arrived.extend(chunks)
+        for control in self._controls:
+            claimed = control.step()
+            if claimed:
+                self._arrived.extend(claimed)
+                self._next_claim_ns = 0  # there may be more
+        for reading in self._ready() if len(self._arrived) < ENOUGH_CHUNKS else ():
+            self._arrived.extend(reading.take() or ())
             for key, gone in reading.gone:
-                self._control[self._owner[key]].post("XACK", key, self._member.group, gone)
+                self._control[key].acknowledge(key, [gone])
             reading.gone.clear()
+
+    def _ready(self) -> list[Reading]:
+        """Those with something to read: a cluster's streams are many, and a vain read costs as much as a good one."""
+        if len(self._readings) == 1:
+            return self._readings
+        there = readable([reading.connection for reading in self._readings])
+        return [r for r in self._readings if r.connection.fileno() in there or r.connection.unsent_bytes]
 
     def _hand_out(self, most: int) -> Deliveries:
         """At most `most` messages that arrived at the same time."""
@@ -133,26 +141,16 @@ class RedisConsumer:
         if now_ns < self._next_claim_ns or any(reading.catching_up for reading in self._readings):
             return  # what is pending for this consumer itself must not come twice
         self._next_claim_ns = now_ns + max(100, self._claim_idle_ms // 6) * 1_000_000
-        group, consumer = self._member.group, self._member.consumer
-        for address, control in self._control.items():
-            keys = self._keys_of(address)
-            claims = [("XAUTOCLAIM", k, group, consumer, self._claim_idle_ms, "0", "COUNT", _IDS_AT_ONCE) for k in keys]
-            for key, reply in zip(keys, control.call_many(claims), strict=True):  # type: ignore[arg-type]
-                if isinstance(reply, hiredis.ReplyError):
-                    raise ServerError("XAUTOCLAIM", reply)
-                chunk, _ = chunk_of(key, reply[1], True, time.monotonic_ns())  # type: ignore[index]
-                if chunk.ids:
-                    self._arrived.append(chunk)
-                    self._next_claim_ns = 0  # there may be more
+        for control in self._controls:
+            if not control.claiming:
+                control.claim(self._claim_idle_ms)
 
     def acknowledge(self, deliveries: Deliveries) -> None:
         if len(deliveries) == 0 or self._member.automatic or self._lost:
             return
         try:
             for key, ids in deliveries.token:  # type: ignore[attr-defined]
-                control = self._control[self._owner[key]]
-                for begin in range(0, len(ids), _IDS_AT_ONCE):
-                    control.post("XACK", key, self._member.group, *ids[begin : begin + _IDS_AT_ONCE])
+                self._control[key].acknowledge(key, ids)
         except OSError as e:
             self._on_error(e)  # what was not acknowledged comes again
 
@@ -164,15 +162,12 @@ class RedisConsumer:
             self._step()
             if self._member.automatic:
                 left += sum(len(chunk.ids) for chunk in self._arrived)  # no longer known to the server
-            for address, control in self._control.items():
-                keys = self._keys_of(address)
-                for key, groups in zip(keys, control.call_many([("XINFO", "GROUPS", k) for k in keys]), strict=True):
-                    if not isinstance(groups, list):
-                        raise ServerError(f"XINFO GROUPS {key}", groups)  # type: ignore[arg-type]
+            for control in self._controls:
+                for groups in control.ask([("XINFO", "GROUPS", key) for key in control.keys]):
                     mine = _group_named(groups, self._member.group)
                     if mine is None or mine[b"lag"] is None:
                         return None
-                    left += int(mine[b"lag"]) + int(mine[b"pending"])  # type: ignore[call-overload]
+                    left += mine[b"lag"] + mine[b"pending"]
         except (OSError, ServerError) as e:
             self._on_error(e)
             return None
@@ -202,10 +197,9 @@ class RedisConsumer:
                 self._arrived.clear()
 
     def _drop(self) -> None:
-        for connection in (*self._control.values(), *(reading.connection for reading in self._readings)):
+        for connection in [c.connection for c in self._controls] + [r.connection for r in self._readings]:
             connection.close()
-        self._control.clear()
-        self._readings.clear()
+        self._controls, self._readings, self._control = [], [], {}
 
     def close(self, deadline_mono_ns: int) -> None:
         """Give back what was not acknowledged, so that others need not wait for `claim_idle_ms`."""
@@ -220,24 +214,25 @@ class RedisConsumer:
     def _end_reading(self, deadline_mono_ns: int) -> None:
         """End the open commands and take what they still bring: a closed connection would leave it half delivered."""
         for reading in self._readings:
-            control = self._control[self._owner[reading.keys[0]]]
+            control = self._control[reading.keys[0]]
             while reading.take(ask_again=False) is None and time.monotonic_ns() < deadline_mono_ns:
-                control.call("CLIENT", "UNBLOCK", reading.client_id, seconds=_seconds_to(deadline_mono_ns))
+                control.ask([("CLIENT", "UNBLOCK", reading.client_id)], _seconds_to(deadline_mono_ns))
                 reading.connection.wait(min(deadline_mono_ns, time.monotonic_ns() + 50_000_000))
 
     def _give_back(self, deadline_mono_ns: int) -> None:
         """Make what is pending for this consumer look long idle: Redis has no negative acknowledgement."""
         group, consumer = self._member.group, self._member.consumer
-        for key in self._keys:
-            control = self._control[self._owner[key]]
+        for key, control in self._control.items():
             start = b"-"
             while time.monotonic_ns() < deadline_mono_ns:
-                pending = control.call("XPENDING", key, group, start, "+", _IDS_AT_ONCE, consumer)
+                question = ("XPENDING", key, group, start, "+", _IDS_AT_ONCE, consumer)
+                (pending,) = control.ask([question], _seconds_to(deadline_mono_ns))
                 assert isinstance(pending, list)
                 if not pending:
                     break
                 ids = [entry[0] for entry in pending]
-                control.call("XCLAIM", key, group, consumer, 0, *ids, "IDLE", GIVEN_BACK_IDLE_MS, "JUSTID")
+                idle = ("XCLAIM", key, group, consumer, 0, *ids, "IDLE", GIVEN_BACK_IDLE_MS, "JUSTID")
+                control.ask([idle], _seconds_to(deadline_mono_ns))
                 start = b"(" + ids[-1]
 
 
@@ -252,7 +247,8 @@ def _ensure_groups(control: Connection, keys: list[str], group: str) -> None:
             raise ServerError("XGROUP CREATE", reply)
 
 
-def _group_named(groups: list[list[object]], name: str) -> dict[object, object] | None:
+def _group_named(groups: object, name: str) -> dict[bytes, Any] | None:
+    assert isinstance(groups, list)
     for fields in groups:
         told = dict(zip(fields[::2], fields[1::2], strict=True))
         if told[b"name"] == name.encode():

@@ -1,0 +1,171 @@
+"""Valkey for real, one node: its version, errors in the middle of a block, cut connections, consumers that vanish."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from contract_load import agent_plan, cell_for, deadline, receive, wait_remaining
+from contract_servers import Running, start
+
+from brokerlab.brokers.redis.broker import VALKEY
+from brokerlab.brokers.redis.connection import Connection
+from brokerlab.brokers.redis.keys import key_of
+from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED
+from brokerlab.model.plan import Durability
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    cell = cell_for("valkey", 1, Durability.L3)
+    cluster = start(VALKEY, cell, tmp_path_factory.mktemp("valkey"))
+    admin = VALKEY.admin(cluster.endpoint(), cell)
+    try:
+        yield Running(VALKEY, cell, cluster, admin)
+    finally:
+        admin.close()
+        cluster.stop()
+        cluster.clean()
+
+
+@pytest.fixture
+def running(server: Running) -> Iterator[Running]:
+    yield server
+    server.end_test()
+
+
+@pytest.fixture
+def control(server: Running) -> Iterator[Connection]:
+    connection = Connection(server.endpoint.addresses[0], None, "test")
+    yield connection
+    connection.close()
+
+
+def kill_connections(control: Connection, name: str) -> int:
+    """End the server's side of connections of this name, as a fault would."""
+    told = control.call("CLIENT", "LIST")
+    assert isinstance(told, bytes)
+    ids = [line.split()[0].partition("=")[2] for line in told.decode().splitlines() if f" name={name} " in line]
+    for each in ids:
+        control.call("CLIENT", "KILL", "ID", each)
+    return len(ids)
+
+
+def test_valkey_reports_its_own_version_and_the_old_one_is_not_believed(running: Running, control: Connection) -> None:
+    info = control.call("INFO", "server")
+    assert isinstance(info, bytes)
+    assert b"redis_version:7.2.4" in info, "the trap itself: should it go, this test may too"
+    because = running.admin.durability((running.destination(),)).because
+    assert because["version"] == f"Valkey {VALKEY.installation().version}"
+
+
+def test_messages_refused_for_memory_are_rejected_and_the_others_stored(running: Running, control: Connection) -> None:
+    name = running.destination("g")
+    sender = running.sender(name)
+    sender.send(100)
+    sender.settle()
+    control.call("CONFIG", "SET", "maxmemory", "1")
+    try:
+        sender.send(50)
+        assert Counter(sender.settle().values()) == {ACKNOWLEDGED: 100, REJECTED: 50}
+    finally:
+        control.call("CONFIG", "SET", "maxmemory", "0")
+    assert sender.errors == {"OOM": 50}
+    sender.send(10)
+    assert Counter(sender.settle().values()) == {ACKNOWLEDGED: 110, REJECTED: 50}
+    (got,) = receive([running.consumer("g", name)], 110)
+    assert len(got) == 110
+
+
+def test_one_stream_of_the_wrong_type_rejects_only_its_own_messages(running: Running, control: Connection) -> None:
+    name = running.destination()
+    sender = running.sender(name)
+    control.call("DEL", key_of(name, 1))
+    control.call("SET", key_of(name, 1), "no stream")
+    sender.send(20)
+    outcomes = sender.settle()
+    assert [outcomes[i] for i in range(20)] == [ACKNOWLEDGED, REJECTED] * 10
+    assert sender.errors == {"WRONGTYPE": 10}
+
+
+def test_a_producer_comes_back_after_its_connection_was_cut(running: Running, control: Connection) -> None:
+    name = running.destination("g")
+    sender = running.sender(name)
+    sender.send(100)
+    sender.settle()
+    assert kill_connections(control, "producer-1-0") == 1
+    sender.send(100)
+    outcomes = sender.settle()
+    acknowledged = sum(outcome == ACKNOWLEDGED for outcome in outcomes.values())
+    assert acknowledged >= 100
+    sender.send(100)
+    assert [sender.settle()[i] for i in range(200, 300)] == [ACKNOWLEDGED] * 100
+
+
+def test_a_consumer_heals_a_cut_connection_and_misses_nothing(running: Running, control: Connection) -> None:
+    name = running.destination("g")
+    consumer = running.consumer("g", name)
+    sender = running.sender(name)
+    sender.send(100)
+    sender.settle()
+    (first,) = receive([consumer], 50, most=50)
+    assert kill_connections(control, "consumer-1-0") == 1
+    assert kill_connections(control, "consumer-1-0-control") == 1
+    sender.send(100)
+    sender.settle()
+    (rest,) = receive([consumer], 200 - len({m.identity for m in first}))
+    assert len({m.identity for m in (*first, *rest)}) == 200
+    wait_remaining(consumer, 0)
+
+
+def test_what_a_vanished_consumer_held_is_claimed_by_another_and_marked(running: Running, control: Connection) -> None:
+    name = running.destination("g")
+    plan = agent_plan(running.cell, running.endpoint, (name,), running.group("g"), members=2)
+    plan = plan.model_copy(update={"client_settings": {"claim_idle_ms": "500"}})
+    vanishing = running.broker.consumer(plan, 0)
+    sender = running.sender(name)
+    sender.send(100)
+    sender.settle()
+    (held,) = receive([vanishing], 100, acknowledge=False)
+    # Its connections end without a word, so it cannot give anything back.
+    assert kill_connections(control, "consumer-1-0") == 1
+    assert kill_connections(control, "consumer-1-0-control") == 1
+    other = running.broker.consumer(plan, 1)
+    try:
+        (claimed,) = receive([other], 100)
+        assert {m.identity for m in claimed} == {m.identity for m in held}
+        assert all(m.redelivered for m in claimed)
+        wait_remaining(other, 0)
+    finally:
+        other.close(deadline(5))
+        vanishing.close(deadline(5))
+
+
+def test_what_a_closed_consumer_held_comes_at_once_to_another(running: Running) -> None:
+    """With the default of 30 s until a claim: closing has given it back."""
+    name = running.destination("g")
+    first = running.consumer("g", name, number=0, members=2)
+    sender = running.sender(name)
+    sender.send(100)
+    sender.settle()
+    receive([first], 100, acknowledge=False)
+    first.close(deadline(5))
+    begun = time.monotonic()
+    (again,) = receive([running.consumer("g", name, number=1, members=2)], 100)
+    assert time.monotonic() - begun < 25
+    assert all(m.redelivered for m in again)
+
+
+def test_a_deleted_stream_is_said_to_its_consumer(running: Running) -> None:
+    name = running.destination("g")
+    consumer = running.consumer("g", name)
+    running.admin.delete((name,), ())
+    with pytest.raises(Exception, match="cannot be read") as caught:
+        receive([consumer], 1, seconds=30)
+    assert type(caught.value).__name__ == "BrokerError"
