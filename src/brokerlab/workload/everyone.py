@@ -39,12 +39,14 @@ class Everyone:
                 self.left_out[LeftOut(broker=name, reason=self._why_not[name])] = None
         return [name for name in servers if not self._why_not[name]]
 
-    def leave_out(self, name: str, refusals: list[tuple[Path, str]]) -> bool:
-        """Whether a broker is left out for what it cannot do. Its own settings being wrong is no such reason."""
-        reasons = [message for path, message in refusals if path[0] not in SETTINGS]
+    def leave_out(self, name: str, refusals: list[tuple[Path, str]], tree: Tree) -> tuple[list[tuple[Path, str]], bool]:
+        """What of the refusals is the user's mistake, a setting written for this broker; and whether it is left out for
+        the others, which it cannot do."""
+        mistakes = [(path, said) for path, said in refusals if path[0] in SETTINGS and tree.get(path) is not None]
+        reasons = [said for path, said in refusals if (path, said) not in mistakes]
         for reason in reasons:
             self.left_out[LeftOut(broker=name, reason=reason.removeprefix(f"{name}: ").removeprefix(f"{name} "))] = None
-        return bool(reasons)
+        return mistakes, bool(reasons)
 
     def nobody(self, tree: Tree) -> list[Problem]:
         """One line for each broker, when none is left; one when there are none at all."""

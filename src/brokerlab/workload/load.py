@@ -123,9 +123,11 @@ def _checked(
             workload, cell="c00", broker=broker, parameters=parameters, folder=folder, endpoint=endpoint
         )  # fmt: skip
         refusals = [*endpoint_problems(workload, name, endpoint), *_refusals(cell, broker)]
-        if everyone.meant(workload) and everyone.leave_out(name, refusals):
-            refusals = [(where, message) for where, message in refusals if where[0] in SETTINGS]
+        if everyone.meant(workload):
+            refusals, left_out = everyone.leave_out(name, refusals, tree)
         else:
+            left_out = False
+        if not left_out:
             cells.append(cell)
         for where, message in refusals:
             named = where != ("brokers",)
@@ -137,10 +139,13 @@ def _checked(
 
 
 def _refusals(cell: CellPlan, broker: Broker) -> list[tuple[Path, str]]:
-    """What the broker cannot do; where Capabilities refuse already, it is asked about its settings only."""
+    """What the broker cannot do; where Capabilities refuse already, it is asked about settings given only."""
     refused = list(capability_problems(cell, broker))
     own = list(own_problems(cell, broker))
-    return refused + [found for found in own if not refused or found[0][0] in SETTINGS]
+    given = {("broker_settings", s) for s in cell.broker_settings} | {
+        ("client_settings", s) for s in cell.client_settings
+    }
+    return refused + [(path, said) for path, said in own if not refused or (path[0], path[-1]) in given]
 
 
 def _already_said(wrong: list[Problem]) -> set[str]:

@@ -129,6 +129,15 @@ def test_a_wrong_setting_is_a_mistake_even_among_all(plan):
         plan(BASE + "broker_settings: {plain: {flish: 1}}\n", brokers=["all"])
 
 
+def test_settings_nobody_gave_are_nobodys_mistake(plan, named):
+    """What a broker finds about its own defaults is a reason to leave it out, or follows from one."""
+    plain = named("plain")
+    plain.problems = lambda _cell: ["client_settings.replicas: a master has -1"]
+    assert left_out(plan(BASE, brokers=["all"]))[-1] == ("plain", "a master has -1")
+    three = left_out(plan(BASE, brokers=["all"], overrides=["cluster.nodes=3", "durability=L1"]))
+    assert [reason for broker, reason in three if broker == "plain"] == ["runs with 1 node here"]
+
+
 def test_all_stands_alone(plan):
     with pytest.raises(WorkloadError, match="all stands alone"):
         plan(BASE.replace("[able, plain]", "[able, all]"))
