@@ -37,8 +37,8 @@ def test_a_replicated_broker_survives_the_death_of_its_leader(lab: Lab, tmp_path
     assert fault["took_over"].startswith(f"{broker}-")
     assert fault["took_over"] != fault["node"]
     assert fault["took_over_after_s"] > 0
-    assert fault["publish_outage_s"] < fault["rest_s"], "it never came back"
-    assert fault["delivery_outage_s"] < fault["rest_s"]
+    assert fault["publish_recovered"], "it never came back"
+    assert fault["delivery_recovered"]
     assert 3.0 <= fault["at_s"] < MEASURE_S
     assert f"{fault['took_over']} took over after" in said.stdout
     (begun,) = [e for e in rows(run.events("c01", 1), "event") if e["kind"] == "fault_begun"]

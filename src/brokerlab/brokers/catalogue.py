@@ -41,9 +41,9 @@ computed from settings read back from the broker, not from what was asked for. *
 _KILLED = """## kill -9 of the leading node under load
 
 One run each of the shipped workload `lose-a-node` (one destination with one partition, 1,000 messages a second, one
-group; the node that takes the writes is killed 8 s into measure), at the strongest replicated level of each broker.
-*No acknowledgement* and *no delivery* are the longest times without one between the fault and the end of the measure
-phase (`fault` in [measurements](measurements.md)). Lost: acknowledged and never received, after a complete drain.
+group; the node that takes the writes is killed 5 s into measure), at the strongest replicated level of each broker.
+*No acknowledgement* and *no delivery* are the longest times without one that began between the fault and the end of the
+measure phase (`fault` in [measurements](measurements.md)). Lost: acknowledged and never received, after a complete drain.
 Unknown: neither acknowledged nor refused, which a sender must reckon with. One run shows what happens, not how long it
 takes at worst: see `brokerlab run lose-a-node`.
 """

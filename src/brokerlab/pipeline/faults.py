@@ -1,7 +1,8 @@
 """fault: what each planned fault did. Outages from single messages in Spark; the rest is a handful of rows.
 
-An outage is the longest time without an acknowledgement (or delivery), cut at the fault and at the end of the measure
-phase: the largest difference of neighbours among the fault, every acknowledgement after it, and that end.
+An outage is the longest time without an acknowledgement (or delivery) that begins between the fault and the end of the
+measure phase: the largest difference of neighbours among the fault and every acknowledgement after it. Where none comes
+after that end, the end stands for the one that would have ended the outage: it had not recovered.
 """
 
 from __future__ import annotations
@@ -68,28 +69,32 @@ def struck_table(faults: Sequence[Struck]) -> pa.Table:
 
 
 def outages(messages: DataFrame, faults: DataFrame) -> DataFrame:
-    """(cell, repeat, number, side, whole_ns, lane_ns): the longest outage of all lanes together and of the worst lane,
-    for side publish and delivery; of the worst group. `faults` has the columns of `struck_table`."""
+    """(cell, repeat, number, side, whole_ns, lane_ns, recovered): the longest outage of all lanes together and of the
+    worst lane, for side publish and delivery; of the worst group. `recovered`: the former ended with a message. `faults`
+    has the columns of `struck_table`."""
     delivered = sf.col("kind") == "delivery"
     points = (
         declared(messages, MESSAGE)
         .where(delivered | (sf.col("outcome") == "acknowledged"))
         .withColumn("side", sf.when(delivered, sf.lit(DELIVERY)).otherwise(sf.lit(PUBLISH)))
         .join(sf.broadcast(faults), ["cell", "repeat"])
-        .withColumn("at", sf.least(sf.greatest("at_mono_ns", "from_mono_ns"), "until_mono_ns"))
+        .withColumn("at", sf.greatest("at_mono_ns", "from_mono_ns"))
     )
     stream = (*_FAULT, "side", "group")
-    whole = _longest(points, stream).groupBy(*_FAULT, "side").agg(sf.max("longest_ns").alias("whole_ns"))
+    groups = _longest(points, stream).groupBy(*_FAULT, "side")
+    whole = groups.agg(sf.max("longest_ns").alias("whole_ns"), sf.max_by("recovered", "longest_ns").alias("recovered"))
     lanes = _longest(points, (*stream, "producer", "partition"))
     worst = lanes.groupBy(*_FAULT, "side").agg(sf.max("longest_ns").alias("lane_ns"))
     return whole.join(sf.broadcast(worst), [*_FAULT, "side"])
 
 
 def _longest(points: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    before = sf.lag("at").over(Window.partitionBy(*key).orderBy("at"))
-    steps = points.select(*key, "at", "until_mono_ns", (sf.col("at") - sf.coalesce(before, "from_mono_ns")).alias("ns"))
-    last = sf.max("until_mono_ns") - sf.max("at")
-    return steps.groupBy(*key).agg(sf.greatest(sf.max("ns"), last).alias("longest_ns"))
+    before = sf.coalesce(sf.lag("at").over(Window.partitionBy(*key).orderBy("at")), "from_mono_ns")
+    steps = points.select(*key, "at", "until_mono_ns", before.alias("before")).where("before < until_mono_ns")
+    gap_ns, last_ns = sf.max(sf.col("at") - sf.col("before")), sf.max("until_mono_ns") - sf.max("at")
+    return steps.groupBy(*key).agg(
+        sf.greatest(gap_ns, last_ns).alias("longest_ns"), (gap_ns >= last_ns).alias("recovered")
+    )
 
 
 def fault_rows(
@@ -135,7 +140,7 @@ def _take_over(fault: Struck, events: Iterable[Row]) -> dict[str, Any]:
 
 def _outage_columns(
     fault: Struck, by_side: Mapping[tuple[str, int, int, str], Row], side: str, somebody: bool
-) -> dict[str, float | None]:
+) -> dict[str, float | bool | None]:
     """Null where nobody was there to see: a cell without consumers has no delivery outage."""
     row = by_side.get((fault.cell, fault.repeat, fault.number, side))
     rest_ns = fault.until_mono_ns - fault.from_mono_ns
@@ -143,4 +148,5 @@ def _outage_columns(
     return {
         f"{side}_outage_s": whole / 1e9 if somebody else None,
         f"{side}_outage_lane_s": lane / 1e9 if somebody else None,
+        f"{side}_recovered": (row is not None and row["recovered"]) if somebody else None,
     }

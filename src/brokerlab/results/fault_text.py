@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 VERBS = {"kill": "killed"}
-TO_THE_END_S = 0.05  # an outage that ends so close to the end of measure is called one to the end
 
 
 def fault_sentence(row: Mapping[str, Any]) -> str:
@@ -23,11 +22,11 @@ def take_over_text(row: Mapping[str, Any]) -> str:
 
 
 def outage_text(row: Mapping[str, Any], side: str) -> str:
-    """An outage with its unit; "more than" where the measure phase ended first; "-" where nobody was there to see."""
+    """An outage with its unit; "more than" where nothing ended it; "-" where nobody was there to see."""
     outage_s = row[f"{side}_outage_s"]
     if outage_s is None:
         return "-"
-    return f"{'more than ' if outage_s >= row['rest_s'] - TO_THE_END_S else ''}{outage_s:.2f} s"
+    return f"{'' if row[f'{side}_recovered'] else 'more than '}{outage_s:.2f} s"
 
 
 def _silences(row: Mapping[str, Any]) -> str:

@@ -47,8 +47,10 @@ class FaultResult(Frozen):
     took_over_after_s: float | None
     publish_outage_s: float | None
     publish_outage_lane_s: float | None
+    publish_recovered: bool | None
     delivery_outage_s: float | None
     delivery_outage_lane_s: float | None
+    delivery_recovered: bool | None
     unknown: int
     lost: int
     duplicated: int

@@ -34,8 +34,9 @@ def times(rng: np.random.Generator, gap: tuple[float, float] | None) -> np.ndarr
 
 
 def longest(at: np.ndarray[Any, np.dtype[np.int64]]) -> int:
-    inside = np.sort(at[(at > FROM) & (at < UNTIL)])
-    return int(np.diff(np.concatenate([[FROM], inside, [UNTIL]])).max())
+    points = np.concatenate([[FROM], np.sort(at[at > FROM])])
+    steps = np.diff(points)[points[:-1] < UNTIL]
+    return int(max([*steps, UNTIL - points[-1]]))
 
 
 def message_rows(kind: str, group: str, lane: tuple[int, int], at: Any, outcome: str) -> list[dict[str, Any]]:
@@ -69,6 +70,23 @@ def test_outages_are_the_longest_gaps_of_sorted_times(spark: SparkSession) -> No
     of_group = [longest(np.concatenate([at for (g, _), at in delivered.items() if g == name])) for name in ("g1", "g2")]
     assert by_side["delivery"]["whole_ns"] == max(of_group) == of_group[1] >= 3 * 10**9
     assert by_side["delivery"]["lane_ns"] == UNTIL - FROM
+    assert (by_side["publish"]["recovered"], by_side["delivery"]["recovered"]) == (True, True)
+
+
+def test_an_outage_that_outlasts_the_measure_phase_is_told_in_full_if_it_ended(spark: SparkSession) -> None:
+    at = np.array([FROM - 10, FROM + 10**9, UNTIL + 7 * 10**9, UNTIL + 90 * 10**9])
+    rows = message_rows("send", "", (0, 0), at, "acknowledged") + message_rows(
+        "delivery", "g", (0, 0), at[:2], "received"
+    )
+    messages = spark.createDataFrame(pa.Table.from_pylist(rows, arrow_schema(MESSAGE)))
+    found = outages(messages, spark.createDataFrame(struck_table([fault()]))).toArrow().to_pylist()
+    by_side = {row["side"]: (row["whole_ns"], row["recovered"]) for row in found}
+    assert by_side == {
+        "publish": (longest(at), True),
+        "delivery": (longest(at[:2]), False),
+    }
+    assert by_side["publish"][0] == 18 * 10**9, "and what came a minute later began after the end"
+    assert by_side["delivery"][0] == 11 * 10**9
 
 
 def event(kind: str, at: int = 1, **detail: Any) -> dict[str, Any]:
@@ -105,8 +123,8 @@ def delivery_row(group: str, **counts: Any) -> dict[str, Any]:
 
 
 def test_a_row_has_the_take_over_the_outages_and_the_counts() -> None:
-    found = [{"cell": "c01", "repeat": 1, "number": 1, "side": "publish", "whole_ns": 1_250_000_000, "lane_ns": 2 * 10**9},
-             {"cell": "c01", "repeat": 1, "number": 1, "side": "delivery", "whole_ns": 1_500_000_000, "lane_ns": 10**9}]  # fmt: skip
+    found = [{"cell": "c01", "repeat": 1, "number": 1, "side": "publish", "whole_ns": 1_250_000_000, "lane_ns": 2 * 10**9, "recovered": True},
+             {"cell": "c01", "repeat": 1, "number": 1, "side": "delivery", "whole_ns": 1_500_000_000, "lane_ns": 10**9, "recovered": True}]  # fmt: skip
     events = [event("took_over", node="nats-3", fault_node="nats-1", after_s=1.125)]
     groups = [delivery_row("g1", lost=2, duplicated=3), delivery_row("g2", duplicated=4, drained=False)]
     (row,) = fault_rows([fault()], found, groups, events)

@@ -12,8 +12,8 @@ _HEADS = (
     "Cell", "Node", "At", "Took over", "No acknowledgement", "No delivery", "Lost", "Duplicated", "Unknown",
 )  # fmt: skip
 _CAPTION = (
-    "Outages are the longest time without an acknowledgement or delivery between the fault and the end of the measure"
-    " phase; beneath, that of the worst lane. Counts are of the whole execution. All other rates and latencies of this"
+    "Outages are the longest time without an acknowledgement or delivery that began between the fault and the end of the"
+    " measure phase; beneath, that of the worst lane. Counts are of the whole execution. All other rates and latencies of this"
     " report include the outage."
 )
 
