@@ -13,7 +13,7 @@ from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.pulsar.rest import get_text, tls_context
 
 SYNC_COUNT = "bookie_journal_JOURNAL_SYNC_count"
-_TIMEOUT_S = 0.8
+_TIMEOUT_S = 2.0
 _JOURNAL_NUMBER = re.compile(r"_journalIndex_\d+")  # a label with BookKeeper's provider, in the name with Pulsar's
 _LINE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? ([^ ]+)(?: \d+)?")
 

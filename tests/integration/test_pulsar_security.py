@@ -1,0 +1,131 @@
+"""Pulsar with TLS and a password, not syncing its journal: who may connect, where the password is not, what is synced."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from contract_load import agent_plan, cell_for, receive
+from contract_servers import Running, start
+
+from brokerlab.brokers.pulsar.broker import BROKER
+from brokerlab.brokers.pulsar.probe import sync_count
+from brokerlab.errors import BrokerError
+from brokerlab.model.blocks import ACKNOWLEDGED
+from brokerlab.model.plan import Durability, Security
+
+pytestmark = pytest.mark.timeout(900)
+PLANTED = "planted-secret-7f3a"
+SECURITY = Security(tls=True, user="lab", password="env:BROKERLAB_TEST_PASSWORD")
+CELL = cell_for("pulsar", 1, Durability.L4, security=SECURITY)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pulsar")
+
+
+@pytest.fixture(scope="module")
+def server(directory: Path) -> Iterator[Running]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BROKERLAB_TEST_PASSWORD", PLANTED)
+        patch.setenv("BROKERLAB_TEST_WRONG", "something-else")
+        cluster = start(BROKER, CELL, directory)
+        try:
+            yield Running(BROKER, CELL, cluster, BROKER.admin(cluster.endpoint(), CELL))
+        finally:
+            cluster.stop()
+            cluster.clean()
+
+
+@pytest.fixture
+def running(server: Running) -> Iterator[Running]:
+    yield server
+    server.end_test()
+
+
+def test_messages_pass_verified_at_the_level_asked_for(running: Running) -> None:
+    name = running.destination("g")
+    assert running.admin.durability((name,)).level == Durability.L4
+    consumer = running.consumer("g", name)
+    sender = running.sender(name)
+    sender.send(300)
+    assert set(sender.settle().values()) == {ACKNOWLEDGED}
+    (got,) = receive([consumer], 300)
+    assert len(got) == 300
+    assert all(m.intact for m in got)
+
+
+def test_a_wrong_password_is_refused_in_words(running: Running) -> None:
+    name = running.destination("g")
+    wrong = running.endpoint.security.model_copy(update={"password": "env:BROKERLAB_TEST_WRONG"})  # type: ignore[union-attr]
+    endpoint = running.endpoint.model_copy(update={"security": wrong})
+    with pytest.raises(BrokerError, match="401") as refused:
+        BROKER.admin(endpoint, CELL).create((name,), 1, ())
+    assert refused.value.hint
+    with pytest.raises(BrokerError, match="AuthenticationError") as refused:
+        BROKER.producer(agent_plan(CELL, endpoint, (name,)), 0)
+    assert refused.value.hint
+    with pytest.raises(BrokerError, match="AuthenticationError"):
+        BROKER.consumer(agent_plan(CELL, endpoint, (name,), running.group("g")), 0)
+
+
+def test_no_password_at_all_is_refused(running: Running) -> None:
+    name = running.destination()
+    nobody = running.endpoint.security.model_copy(update={"user": None, "password": None})  # type: ignore[union-attr]
+    endpoint = running.endpoint.model_copy(update={"security": nobody})
+    with pytest.raises(BrokerError, match="AuthenticationError"):
+        BROKER.producer(agent_plan(CELL, endpoint, (name,)), 0)
+
+
+def test_a_plain_connection_is_refused(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("brokerlab.brokers.pulsar.client.OPERATION_TIMEOUT_S", 3)
+    name = running.destination()
+    plain = {k: v.replace("https:", "http:") for k, v in running.endpoint.options.items()}
+    endpoint = running.endpoint.model_copy(update={"security": None, "options": plain})
+    with pytest.raises(BrokerError, match="does not answer"):
+        BROKER.admin(endpoint, CELL).create((name,), 1, ())
+    with pytest.raises(BrokerError, match="cannot publish"):
+        BROKER.producer(agent_plan(CELL, endpoint, (name,)), 0)
+
+
+def test_the_password_is_in_no_file_no_command_line_and_no_servers_environment(
+    running: Running, directory: Path
+) -> None:
+    files = [path for path in directory.rglob("*") if path.is_file()]
+    assert any(path.name == "pulsar-1.log" for path in files)
+    assert any(path.name == "standalone.conf" for path in files)
+    assert [path for path in files if PLANTED.encode() in path.read_bytes()] == []
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+        assert PLANTED not in " ".join(process.cmdline())
+    for node in running.cluster.nodes():
+        assert PLANTED not in psutil.Process(node.pid).environ().values()
+        assert PLANTED not in " ".join(node.urls.values())
+
+
+def test_the_probe_reads_a_protected_broker(running: Running) -> None:
+    probe = BROKER.probe(running.cluster.nodes())
+    assert probe is not None
+    assert "topics" in {r.metric for r in probe.read()}
+
+
+def test_acknowledged_writes_are_hardly_synced_when_the_journal_does_not_sync(running: Running) -> None:
+    (bookie,) = running.endpoint.options["bookies"].split(",")
+    name = running.destination()
+    computed = running.admin.durability((name,))
+    assert computed.because["journalSyncData"] == "false"
+    sender = running.sender(name)
+    before = sync_count(bookie)
+    begun = time.monotonic()
+    for _ in range(200):
+        sender.send(1)
+        assert set(sender.settle().values()) == {ACKNOWLEDGED}
+    time.sleep(2.5)  # counts are published once a second
+    # A timer flushes the page cache once a second; it is not the writes that do.
+    assert sync_count(bookie) - before < 100 + (time.monotonic() - begun)
