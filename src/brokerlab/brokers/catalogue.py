@@ -91,7 +91,8 @@ def _promises(brokers: Mapping[str, Broker]) -> Iterable[str]:
         folder = folder_of(name)
         readme = f"../src/brokerlab/brokers/{folder}/README.md"
         promise = broker.capabilities.acknowledgement.rstrip(".")
-        yield f"- **`{name}`** ([README]({readme})). An acknowledgement: {promise}. Comes from: {source_of(name)}"
+        source = source_of(name) or "the README does not say."
+        yield f"- **`{name}`** ([README]({readme})). An acknowledgement: {promise}. Comes from: {source}"
 
 
 def folder_of(name: str) -> str:
@@ -99,15 +100,16 @@ def folder_of(name: str) -> str:
     return BROKERS[name].split(".")[2]
 
 
-def source_of(name: str) -> str:
+def source_of(name: str) -> str | None:
     """Where the broker comes from, in its README's words: a row `Comes from`, or the first sentence of a paragraph or
-    section `Where it comes from`."""
-    text = (FOLDER / folder_of(name) / "README.md").read_text("utf-8")
+    section `Where it comes from`. None where it does not say."""
+    readme = FOLDER / folder_of(name) / "README.md"
+    text = readme.read_text("utf-8") if readme.exists() else ""
     for pattern in _SOURCE:
         found = pattern.search(text)
         if found is not None:
             return " ".join(_LINK.sub(r"\1", found["text"]).rstrip(".").split()) + "."
-    raise ValueError(f"the README of {name} does not say where the broker comes from")
+    return None
 
 
 def _killed(recorded: Sequence[Row], brokers: Mapping[str, Broker]) -> Iterable[str]:
