@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 from nats.aio.client import Client
-from nats.errors import Error, NoRespondersError
+from nats.errors import AuthorizationError, Error, NoRespondersError, UnexpectedEOF
 
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
@@ -22,6 +22,7 @@ from brokerlab.secrets import secret
 CONNECT_S = 10.0
 CONNECT_HINT = "is the server running, and does it take this user, password and TLS?"
 API_S = 20.0
+HANG_UPS = 3  # so often in a row is no accident
 STEP_AT_LEAST_EVERY_NS = 2_000_000
 PATH = f"python (nats-py {version('nats-py')})"
 Result = TypeVar("Result")
@@ -36,10 +37,16 @@ class JetStreamError(BrokerError):
         self.err_code = int(error.get("err_code", 0))
 
 
+class NoTlsError(Error):
+    """TLS was asked for and the server does not do it."""
+
+
 class Link:
     """One connection. The loop runs only inside `run`, `step` and `wait`: no thread of our own."""
 
     def __init__(self, endpoint: Endpoint, name: str, *, first_address: int = 0, pending_bytes: int = 2 << 20) -> None:
+        self._security = endpoint.security
+        credentials = self._credentials()
         addresses = endpoint.addresses
         turn = first_address % len(addresses)
         servers = [f"nats://{a}" for a in (*addresses[turn:], *addresses[:turn])]
@@ -51,16 +58,32 @@ class Link:
         self.on_disconnect: Callable[[], None] | None = None
         self.on_reconnect: Callable[[], None] | None = None
         self.last_error = ""
-        self._security = endpoint.security
+        self._refused: asyncio.Future[None] | None = None
+        self._showed_password = False
+        self._hung_up = 0
         try:
-            self.run(self._connect(servers, name, pending_bytes), CONNECT_S)
+            connect = self._connect(servers, name, pending_bytes, credentials)
+            self.run(self._unless_refused(connect), CONNECT_S)
         except (OSError, Error, TimeoutError) as e:
             self._end()
             said = self.last_error or str(e) or type(e).__name__
             where = ", ".join(addresses)
             raise BrokerError(f"cannot connect to NATS at {where}: {said}", hint=CONNECT_HINT) from e
 
-    async def _connect(self, servers: list[str], name: str, pending_bytes: int) -> None:
+    async def _unless_refused(self, connect: Coroutine[Any, Any, None]) -> None:
+        """The library tries again for ever; a server that does not want us is not asked twice."""
+        self._refused = self.loop.create_future()
+        connecting = self.loop.create_task(connect)
+        try:
+            await asyncio.wait({connecting, self._refused}, return_when=asyncio.FIRST_COMPLETED)
+            if self._refused.done():
+                raise Error(self.last_error)
+            await connecting
+        finally:
+            self._refused = None
+            connecting.cancel()
+
+    async def _connect(self, servers: list[str], name: str, pending_bytes: int, credentials: dict[str, Any]) -> None:
         await self.client.connect(
             servers,
             name=name,
@@ -72,7 +95,7 @@ class Link:
             reconnect_time_wait=0.2,  # type: ignore[arg-type]
             pending_size=4 * pending_bytes,  # nats-py blocks at this size; we stop offering long before
             skip_subject_validation=True,  # our subjects are made of checked names
-            **self._credentials(),
+            **credentials,
         )
 
     def _credentials(self) -> dict[str, Any]:
@@ -82,7 +105,7 @@ class Link:
         if security is not None and security.tls:
             given["tls"] = ssl.create_default_context(cafile=security.ca_file)
         if security is not None and security.user is not None:
-            # Asked for by the library when it writes CONNECT; resolved before, so that a bad reference is told at once.
+            # Resolved now, so that a bad reference is told at once; handed over when the library writes CONNECT.
             password = "" if security.password is None else secret(security.password)
             given |= {"user": security.user, "password": lambda: self._unless_plain(password)}
         return given
@@ -90,11 +113,21 @@ class Link:
     def _unless_plain(self, password: str) -> str:
         """nats-py goes on without TLS where the server does not ask for it; the password must not."""
         if self._security is not None and self._security.tls and not self.client._server_info.get("tls_required"):
-            raise Error("the server offers no TLS")
+            raise NoTlsError("the server offers no TLS")
+        self._showed_password = True
         return password
 
     async def _on_error(self, error: Exception) -> None:
         self.last_error = str(error) or type(error).__name__
+        refused = isinstance(error, ssl.SSLError | AuthorizationError | NoTlsError) or "uthorization" in self.last_error
+        if self._showed_password and isinstance(error, ConnectionError | UnexpectedEOF):
+            # Over TLS the library meets the closed connection before it reads why.
+            self.last_error = f"authorization: the server hung up when shown the user and password ({self.last_error})"
+            self._hung_up += 1
+            refused = self._hung_up == HANG_UPS
+        self._showed_password = False
+        if refused and self._refused is not None and not self._refused.done():
+            self._refused.set_result(None)
 
     async def _on_disconnected(self) -> None:
         if self.on_disconnect is not None:

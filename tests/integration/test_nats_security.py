@@ -1,0 +1,130 @@
+"""NATS with TLS and a password: verified messages, clear refusals, and the password nowhere to be found."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from contract_load import agent_plan, cell_for, receive
+from contract_servers import Running, start
+
+from brokerlab.brokers.nats.broker import BROKER
+from brokerlab.errors import BrokerError, UserError
+from brokerlab.model.blocks import ACKNOWLEDGED
+from brokerlab.model.plan import Durability, Endpoint, Security
+from brokerlab.native import library
+
+PASSWORD = 'pl"anted\\ sécret-53fe91'
+VARIABLE = "BROKERLAB_TEST_NATS_PASSWORD"
+WHOLE = Security(tls=True, user="lab", password=f"env:{VARIABLE}")
+PLAIN = Security(user="lab", password=f"env:{VARIABLE}")
+
+
+@pytest.fixture(scope="module", params=[WHOLE, PLAIN], ids=["tls", "password-only"])
+def security(request: pytest.FixtureRequest) -> Security:
+    made: Security = request.param
+    return made
+
+
+@pytest.fixture(scope="module")
+def directory(security: Security, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tls" if security.tls else "password")
+
+
+@pytest.fixture(scope="module")
+def running(security: Security, directory: Path) -> Iterator[Running]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, PASSWORD)
+        cell = cell_for("nats", 1, Durability.L4, security=security)
+        cluster = start(BROKER, cell, directory)
+        admin = BROKER.admin(cluster.endpoint(), cell)
+        made = Running(BROKER, cell, cluster, admin)
+        try:
+            yield made
+        finally:
+            made.end_test()
+            admin.close()
+            cluster.stop()
+            cluster.clean()
+
+
+def with_security(endpoint: Endpoint, **changes: object) -> Endpoint:
+    assert endpoint.security is not None
+    return endpoint.model_copy(update={"security": endpoint.security.model_copy(update=changes)})
+
+
+def attempt(running: Running, endpoint: Endpoint) -> None:
+    """Connect as a producer does."""
+    BROKER.producer(agent_plan(running.cell, endpoint, ("d",)), 0)
+
+
+def test_messages_go_through_verified_on_the_path_that_fits(running: Running) -> None:
+    name = running.destination("g")
+    consumer, sender = running.consumer("g", name), running.sender(name)
+    secured = running.endpoint.security
+    assert secured is not None
+    native = not secured.tls and library() is not None
+    assert sender.producer.path.startswith("native" if native else "python")
+    assert consumer.path.startswith("native" if native else "python")
+    sender.send(500)
+    assert set(sender.settle().values()) == {ACKNOWLEDGED}
+    (got,) = receive([consumer], 500)
+    assert all(m.intact for m in got)
+    assert consumer.remaining() is not None
+
+
+def test_a_wrong_password_is_refused_clearly(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROKERLAB_TEST_WRONG", "not-it")
+    wrong = with_security(running.endpoint, password="env:BROKERLAB_TEST_WRONG")
+    with pytest.raises(BrokerError, match=r"(?i)authorization") as refused:
+        attempt(running, wrong)
+    assert "not-it" not in str(refused.value)
+    with pytest.raises(BrokerError, match=r"(?i)authorization"):
+        BROKER.admin(wrong, running.cell)
+
+
+def test_nobody_is_refused_clearly(running: Running) -> None:
+    with pytest.raises(BrokerError, match="cannot connect to NATS"):
+        attempt(running, running.endpoint.model_copy(update={"security": None}))
+
+
+def test_a_password_that_is_not_there_is_the_users_error(running: Running) -> None:
+    with pytest.raises(UserError, match="BROKERLAB_TEST_NOT_SET"):
+        attempt(running, with_security(running.endpoint, password="env:BROKERLAB_TEST_NOT_SET"))
+
+
+def test_tls_is_neither_left_out_nor_taken_from_a_stranger(running: Running) -> None:
+    secured = running.endpoint.security
+    assert secured is not None
+    if secured.tls:
+        with pytest.raises(BrokerError, match=r"(?i)tls"):
+            attempt(running, with_security(running.endpoint, tls=False))
+        with pytest.raises(BrokerError, match=r"(?i)certificate"):
+            attempt(running, with_security(running.endpoint, ca_file=None))
+    else:
+        with pytest.raises(BrokerError, match="no TLS"):
+            attempt(running, with_security(running.endpoint, tls=True))
+
+
+def test_the_password_is_in_no_log_no_process_list_and_only_in_a_file_of_the_owner(
+    running: Running, directory: Path
+) -> None:
+    assert running.cluster.nodes()
+    parts = [PASSWORD.encode(), b"cret-53fe91"]
+    logs = [f for f in (directory / "logs").rglob("*") if f.is_file()]
+    assert logs
+    assert all(f.read_bytes() for f in logs), "the logs have been written"
+    assert not [f for f in logs if any(part in f.read_bytes() for part in parts)]
+    holders = [f for f in (directory / "data").rglob("*") if f.is_file() and parts[1] in f.read_bytes()]
+    assert [f.name for f in holders] == ["nats.conf"]
+    assert all(f.stat().st_mode & 0o077 == 0 for f in holders)
+    for process in psutil.process_iter():
+        try:
+            assert not any(part.decode() in " ".join(process.cmdline()) for part in parts)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
