@@ -77,9 +77,9 @@ class Lab:
         self.runs = runs
         self.env = {**os.environ, "BROKERLAB_HOME": str(home), "BROKERLAB_RUNS": str(runs), "NO_COLOR": "1"}
 
-    def call(self, *args: str | Path) -> subprocess.CompletedProcess[str]:
+    def call(self, *args: str | Path, within_s: float = 280) -> subprocess.CompletedProcess[str]:
         command = [*BROKERLAB, *map(str, args)]
-        return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=280, check=False)
+        return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=within_s, check=False)
 
     def run_only(self, file: Path, *endpoints: str, **env: str) -> RunDirectory:
         """What `brokerlab run` does before it analyses: for tests that read the evidence themselves."""

@@ -14,7 +14,7 @@ from brokerlab.results.tables import COMPARISON, RUN_SUMMARY
 @pytest.mark.timeout(900)
 def test_two_brokers_give_one_run_and_one_report(lab: Lab, tmp_path: Path) -> None:
     file = workload(tmp_path, durability="strongest", producers={"rate": "200/s", "message": "200B"})
-    said = lab.call("run", file, "--broker", "memory,faulty", "--quiet")
+    said = lab.call("run", file, "--broker", "memory,faulty", "--quiet", within_s=840)
     assert said.returncode in (0, 5), said.stderr  # a busy machine makes rates unbelievable, not deliveries
     run = lab.run()
     assert [(c.label, c.durability_declared, c.durability_computed) for c in read_verdict(run).cells] == [
