@@ -133,6 +133,9 @@ def environment(layout: NodeLayout, erlang: Path, epmd_port: int) -> dict[str, s
         "HOME": str(home),  # holds .erlang.cookie
         "PATH": f"{erlang / 'bin'}{os.pathsep}{os.environ.get('PATH', '/usr/bin:/bin')}",
         "LC_ALL": "C.UTF-8",
+        # The start script then becomes the node (exec). Otherwise it stays as its parent: the process we know would be
+        # a shell, and the node would outlive both when they are killed.
+        "RUNNING_UNDER_SYSTEMD": "true",
         "RABBITMQ_NODENAME": layout.erlang_name,
         "RABBITMQ_MNESIA_BASE": str(home / "data"),
         "RABBITMQ_LOG_BASE": str(home / "log"),
