@@ -149,7 +149,7 @@ static int fill_window(sender *s, int64_t now_ns) {
     return 0;
 }
 
-/* One tick. Returns 0, or what is needed before it can go on. */
+/* One sender's part of a tick. Returns 0, or what is needed before it can go on. */
 int bl_sender_step(sender *s, int64_t now_ns) {
     int needed = take_settlements(s);
     if (needed) return needed;
@@ -157,4 +157,33 @@ int bl_sender_step(sender *s, int64_t now_ns) {
     if (s->window) return fill_window(s, now_ns);
     if (s->at < s->due_count && s->due[s->at] > now_ns && s->noted == s->at) return 0;
     return send_due(s, now_ns);
+}
+
+/* As soon as the next message is due, but not sooner than a tick; a tick when answers are awaited. */
+static int64_t next_wake(sender *const *senders, int64_t n, int64_t now_ns, int64_t idle_ns) {
+    int64_t tick = senders[0]->tick_ns, soonest = now_ns + idle_ns;
+    int awaited = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const sender *s = senders[i];
+        tick = min64(tick, s->tick_ns);
+        awaited |= s->in_flight > 0;
+        if (s->at < s->due_count) soonest = min64(soonest, s->due[s->at]);
+    }
+    int64_t earliest = now_ns + tick;
+    return awaited || soonest < earliest ? earliest : soonest;
+}
+
+/* Tick all senders until `until_ns`. `clock` holds the time, `ticks` counts. Returns 0 at the end; before it, when
+ * sender i needs something, 8 * i + what: then the same tick is begun again. */
+int64_t bl_senders_run(sender *const *senders, int64_t n, int64_t until_ns, int64_t idle_ns, int64_t *clock,
+                       int64_t *ticks) {
+    while (*clock < until_ns) {
+        for (int64_t i = 0; i < n; i++) {
+            int needed = bl_sender_step(senders[i], *clock);
+            if (needed) return 8 * i + needed;
+        }
+        ++*ticks;
+        *clock = bl_sleep_until(min64(next_wake(senders, n, *clock, idle_ns), until_ns));
+    }
+    return 0;
 }

@@ -10,10 +10,10 @@ from brokerlab.agent.evidence_process import EvidencePipe
 from brokerlab.agent.notes import EvidenceNotes
 from brokerlab.agent.seconds import Seconds, say_live
 from brokerlab.agent.sender import Sender
+from brokerlab.agent.ticks import ticks
 from brokerlab.model.plan import AgentPlan
 
 CONTROL_EVERY_NS = 20_000_000
-IDLE_NS = 1_000_000
 
 
 class Producing:
@@ -34,7 +34,7 @@ class Producing:
         self._pipe = pipe
         self._notes = notes
         self._sleep_until = sleep_until
-        self._ticks = 0
+        self._ticks = ticks(senders, sleep_until)
         self._finish = False
 
     def run(self, start_ns: int, unix_minus_mono_ns: int) -> dict[str, object]:
@@ -44,7 +44,7 @@ class Producing:
             sender.begin(start_ns, unix_minus_mono_ns)
         now = self._sleep_until(start_ns)
         self._seconds = Seconds(self._plan.phases, start_ns, unix_minus_mono_ns, now)
-        self._next_control_ns = now
+        self._next_control_ns = now + CONTROL_EVERY_NS
         while not self._finish and not all(s.has_sent_all(now) for s in self._senders):
             now = self._turn(now)
         if not self._finish:  # told to end early, what was due later is nobody's failure
@@ -60,10 +60,8 @@ class Producing:
         return self._result()
 
     def _turn(self, now: int) -> int:
-        """One tick: all senders once, the once-a-second work if its time has come, sleep. Returns the time after."""
-        self._ticks += 1
-        for sender in self._senders:
-            sender.step(now)
+        """Ticks until something else is to be done, and that: once a second, and looking for commands."""
+        now = self._ticks.run(now, min(self._seconds.next_ns, self._next_control_ns))
         if now >= self._seconds.next_ns:
             self._close_second(now)
         if now >= self._next_control_ns:
@@ -72,11 +70,7 @@ class Producing:
             command = self._control.command()
             if command is not None and command["command"] == "finish":
                 self._finish = True
-        soonest = min(s.next_due_ns() for s in self._senders)
-        earliest = now + min(s.state.tick_ns for s in self._senders)
-        if any(s.wants_soon() for s in self._senders):
-            return self._sleep_until(earliest)
-        return self._sleep_until(max(min(soonest, now + IDLE_NS), earliest))
+        return now
 
     def _close_second(self, now: int) -> None:
         totals = dict.fromkeys(("sent", "acknowledged", "rejected", "unknown", "bytes", "buffer_full"), 0)
@@ -89,7 +83,7 @@ class Producing:
                 totals[name] += getattr(of, name)
             totals["buffer_full"] += sender.state.buffer_full
             in_flight += of.in_flight
-        totals["ticks"] = self._ticks
+        totals["ticks"] = self._ticks.count
         levels = {"behind": sum(s.behind(now) for s in self._senders), "in_flight": in_flight}
         say_live(self._control, self._seconds.close(now, totals, levels, self._notes))
 

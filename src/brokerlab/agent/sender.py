@@ -25,6 +25,7 @@ BEHIND_MOST = 1 << 22  # due times kept while the client does not take them
 CLOSED_TICKS_PER_LATENCY = 64
 CLOSED_TICK_LEAST_NS, CLOSED_TICK_MOST_NS = 20_000, 1_000_000
 NO_WORD = "no word within the send timeout"
+IDLE_NS = 1_000_000  # the longest sleep while nothing is due
 EXPIRE_EVERY_NS = 100_000_000
 GRACE_NS = 200_000_000  # after the end of the measure phase, for what was due just before it
 

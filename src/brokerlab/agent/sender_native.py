@@ -1,4 +1,4 @@
-"""A sender whose tick is one call into C (native/sender.c), for drivers that act in C.
+"""Senders whose ticks are in C (native/sender.c), for drivers that act in C.
 
 The same schedule, payloads, ledger and evidence as `sender.Sender`; what is gone is the Python of every tick, thirty
 microseconds five thousand times a second, and with it most of our own lateness.
@@ -20,6 +20,7 @@ from brokerlab.agent.sender import (
     CLOSED_TICK_MOST_NS,
     CLOSED_TICKS_PER_LATENCY,
     EXPIRE_EVERY_NS,
+    IDLE_NS,
     NO_WORD,
     Sender,
 )
@@ -69,7 +70,6 @@ class NativeSender(Sender):
         self._lib = lib
         self._calls = calls = client.native_calls()
         state, pool = self.state, self._pool
-        self._at = ctypes.addressof(state)
         partitions = len(plan.destinations) * plan.partitions
         self._keys = None if pool.key_pattern is None else pool.key_pattern.astype(">i4")
         arrays: dict[str, npt.NDArray[Any]] = {
@@ -114,19 +114,24 @@ class NativeSender(Sender):
         self.state.end_ns = self.end_ns
 
     def step(self, now_ns: int) -> None:
-        while needed := self._lib.bl_sender_step(self._at, now_ns):
-            if needed == NEEDS_JUDGEMENT:
-                self._judge()
-            elif needed == NEEDS_SLOTS:
-                self._pool.refill()
-                self._use_slots()
-            elif needed == NEEDS_DUE and len(self._due) - self.state.at < BEHIND_MOST:
-                self._refill()
-            elif needed == NEEDS_ATTENTION:
+        while needed := self._lib.bl_sender_step(ctypes.addressof(self.state), now_ns):
+            if not self.supply(needed, now_ns):
+                return
+
+    def supply(self, needed: int, now_ns: int) -> bool:
+        """Give C what it needs; False when it cannot have it now."""
+        if needed == NEEDS_JUDGEMENT:
+            self._judge()
+        elif needed == NEEDS_SLOTS:
+            self._pool.refill()
+            self._use_slots()
+        elif needed == NEEDS_DUE and len(self._due) - self.state.at < BEHIND_MOST:
+            self._refill()
+        else:
+            if needed == NEEDS_ATTENTION:
                 self._settle(now_ns)
-                return
-            else:
-                return
+            return False
+        return True
 
     def _judge(self) -> None:
         n = self.state.reported
@@ -140,6 +145,37 @@ class NativeSender(Sender):
             errors[NO_WORD] = errors.get(NO_WORD, 0) + self.state.expired
             self.state.expired = 0
         return errors
+
+
+class NativeTicks:
+    """Ticks of senders that are all native: C runs until something else has to be done. See `ticks.Ticks`."""
+
+    def __init__(self, senders: list[NativeSender]) -> None:
+        lib = library()
+        assert lib is not None
+        self._lib = lib
+        self._senders = senders
+        self._states = np.array([ctypes.addressof(s.state) for s in senders], np.uint64)
+        self._clock = np.zeros(1, np.int64)
+        self._ticks = np.zeros(1, np.int64)
+        self._at = tuple(address(a) for a in (self._states, self._clock, self._ticks))
+
+    @property
+    def count(self) -> int:
+        return int(self._ticks[0])
+
+    def run(self, now_ns: int, until_ns: int) -> int:
+        states, clock, ticks = self._at
+        self._clock[0] = now_ns
+        while needed := self._lib.bl_senders_run(states, len(self._senders), until_ns, IDLE_NS, clock, ticks):
+            number, what = divmod(needed, 8)
+            if not self._senders[number].supply(what, int(self._clock[0])):
+                # The others' turn, and ours, comes with the next tick.
+                self._clock[0] = self._sleep(int(self._clock[0]))
+        return int(self._clock[0])
+
+    def _sleep(self, now_ns: int) -> int:
+        return int(self._lib.bl_sleep_until(now_ns + min(s.state.tick_ns for s in self._senders)))
 
 
 def sender(plan: AgentPlan, number: int, client: Producer) -> Sender:
