@@ -58,6 +58,7 @@ def _settings(cell: CellPlan) -> dict[str, Any]:
         "durability_because": because,
         "acknowledgement": front.capabilities.acknowledgement,
         "security": security_text(cell.security),
+        "faults": [f"{f.kind} {f.target} {f.at_s:g} s into measure" for f in cell.faults],
         "driver": cell.driver,
         "native_library": "available" if not why_not else f"not available: {why_not}",
         "broker_settings": dict(cell.broker_settings),
@@ -132,6 +133,7 @@ def _setting_lines(settings: dict[str, Any]) -> list[str]:
         ["  durability", f"{settings['durability']}{f' because {because}' if because else ''}"],
         ["  acknowledged", settings["acknowledgement"]],
         *([["  security", settings["security"]]] if settings["security"] else []),
+        *(["  fault", text] for text in settings["faults"]),
         ["  driver", f"{settings['driver']} (C library {settings['native_library']})"],
     ]
     for name in ("broker_settings", "client_settings"):

@@ -1,0 +1,61 @@
+"""The report of a run with a planned fault says what it did; other reports do not speak of faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_report_page import SHORT, words
+
+from brokerlab.model.plan import FaultPlan
+from brokerlab.report.page import write_report
+from brokerlab.results.directory import RunDirectory, write_json
+from brokerlab.results.tables import FAULT
+from synthetic_tables import write_results, write_table
+
+ROW: dict[str, Any] = {
+    "cell": "c02", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "was_leading": True, "at_s": 5.0,
+    "rest_s": 15.0, "took_over": "nats-3", "took_over_after_s": 1.25, "publish_outage_s": 1.5,
+    "publish_outage_lane_s": 1.75, "publish_recovered": True, "delivery_outage_s": 15.0,
+    "delivery_outage_lane_s": 15.0, "delivery_recovered": False, "unknown": 31, "lost": 2, "duplicated": 4,
+    "drained": True,
+}  # fmt: skip
+
+
+def with_faults(tmp_path: Path, rows: list[dict[str, Any]]) -> RunDirectory:
+    run = write_results(tmp_path / "run", SHORT)
+    plan = run.plan()
+    faults = (FaultPlan(kind="kill", target="leader", at_s=5.0),)
+    cells = tuple(c.model_copy(update={"faults": faults}) for c in plan.cells)
+    write_json(run.path / "plan.json", plan.model_copy(update={"cells": cells}).model_dump(mode="json"))
+    write_table(run.path, FAULT, rows)
+    return run
+
+
+def test_what_the_fault_did_stands_right_behind_the_answer(tmp_path: Path) -> None:
+    html = write_report(with_faults(tmp_path, [ROW])).read_text()
+    assert html.index('id="answer"') < html.index('id="faults"') < html.index('id="load"')
+    assert 'href="#faults"' in html
+    text = words(html)
+    told = text[text.index("What the fault did") :]
+    assert "nats, repeat 1: nats-1, which led, was killed 5.0 s into measure; nats-3 took over after 1.25 s" in told
+    for said in ("1.50 s", "worst lane 1.75 s", "more than 15.00 s", "31"):
+        assert said in told
+
+
+@pytest.mark.parametrize(("drained", "said"), [(True, False), (False, True)])
+def test_lost_is_marked_where_the_drain_was_not_complete(tmp_path: Path, drained: bool, said: bool) -> None:
+    text = words(write_report(with_faults(tmp_path, [{**ROW, "drained": drained}])).read_text())
+    section = text[text.index("What the fault did") : text.index("Was the load real?")]
+    assert ("not drained" in section) is said
+
+
+def test_a_planned_fault_that_did_not_happen_is_said(tmp_path: Path) -> None:
+    assert "No planned fault happened." in words(write_report(with_faults(tmp_path, [])).read_text())
+
+
+def test_without_faults_there_is_no_word_about_them(tmp_path: Path) -> None:
+    html = write_report(write_results(tmp_path / "run", SHORT)).read_text()
+    assert 'id="faults"' not in html
+    assert "What the fault did" not in html
