@@ -69,10 +69,10 @@ def test_a_wrong_password_is_refused_in_words(running: Running) -> None:
     with pytest.raises(BrokerError, match="401") as refused:
         BROKER.admin(endpoint, CELL).create((name,), 1, ())
     assert refused.value.hint
-    with pytest.raises(BrokerError, match="AuthenticationError") as refused:
+    with pytest.raises(BrokerError, match="401") as refused:
         BROKER.producer(agent_plan(CELL, endpoint, (name,)), 0)
     assert refused.value.hint
-    with pytest.raises(BrokerError, match="AuthenticationError"):
+    with pytest.raises(BrokerError, match="401"):
         BROKER.consumer(agent_plan(CELL, endpoint, (name,), running.group("g")), 0)
 
 
@@ -80,7 +80,7 @@ def test_no_password_at_all_is_refused(running: Running) -> None:
     name = running.destination()
     nobody = running.endpoint.security.model_copy(update={"user": None, "password": None})  # type: ignore[union-attr]
     endpoint = running.endpoint.model_copy(update={"security": nobody})
-    with pytest.raises(BrokerError, match="AuthenticationError"):
+    with pytest.raises(BrokerError, match="401"):
         BROKER.producer(agent_plan(CELL, endpoint, (name,)), 0)
 
 

@@ -7,22 +7,29 @@ from importlib.metadata import version
 import _pulsar  # type: ignore[import-not-found]  # compiled, without types
 import pulsar
 
+from brokerlab.brokers.pulsar.rest import Rest
 from brokerlab.brokers.pulsar.settings import namespace_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import AgentPlan, Durability, Endpoint
 from brokerlab.secrets import secret
 
 OPERATION_TIMEOUT_S = 60
-_REFUSED = (pulsar.AuthenticationError, pulsar.AuthorizationError)
+_PERHAPS_REFUSED = (pulsar.AuthenticationError, pulsar.AuthorizationError, pulsar.ConnectError, pulsar.Timeout)
 
 
 def path() -> str:
     return f"python (pulsar-client {version('pulsar-client')})"
 
 
-def connect(endpoint: Endpoint, operation_timeout_s: int = OPERATION_TIMEOUT_S) -> pulsar.Client:
-    """A client; it connects when its first producer or consumer is made. It starts threads: never fork afterwards."""
+def connect(endpoint: Endpoint, operation_timeout_s: int | None = None) -> pulsar.Client:
+    """A client; it connects when its first producer or consumer is made. It starts threads: never fork afterwards.
+
+    Raises BrokerError for a login that is refused.
+    """
     security = endpoint.security
+    if security is not None and endpoint.options.get("web"):
+        # The library tries again after a refused login until its time is over, and then says "timeout".
+        Rest(endpoint).get("/admin/v2/clusters")
     tls = security is not None and security.tls
     login = None
     if security is not None and security.user is not None and security.password is not None:
@@ -31,7 +38,7 @@ def connect(endpoint: Endpoint, operation_timeout_s: int = OPERATION_TIMEOUT_S) 
     return pulsar.Client(
         f"{scheme}://{','.join(endpoint.addresses)}",
         authentication=login,
-        operation_timeout_seconds=operation_timeout_s,
+        operation_timeout_seconds=operation_timeout_s or OPERATION_TIMEOUT_S,
         tls_trust_certs_file_path=security.ca_file if security is not None and tls else None,
         tls_validate_hostname=tls,
         # What goes wrong is raised or settled; a broker that is restarted is no news.
@@ -51,5 +58,5 @@ def topics_of(plan: AgentPlan) -> list[str]:
 
 def explained(what: str, error: Exception) -> BrokerError:
     """A library's exception as an error for people."""
-    hint = "check the user, the password and TLS" if isinstance(error, _REFUSED) else None
+    hint = "check the address, TLS, the user and the password" if isinstance(error, _PERHAPS_REFUSED) else None
     return BrokerError(f"{what}: {type(error).__name__}: {error}", hint=hint)

@@ -24,6 +24,12 @@ def test_samples_with_the_labels_wanted_are_added_up_and_others_are_not() -> Non
     assert figures_in(PAGE, (syncs, rate, threads)) == {syncs: 42.0, rate: 1.5, threads: 77.0}
 
 
+def test_the_journals_number_in_a_name_is_left_out_of_it() -> None:
+    page = 'bookie_journal_journalIndex_0_JOURNAL_SYNC_count{cluster="pulsar", success="true"} 5\n'
+    syncs = Figure("bookie_journal_JOURNAL_SYNC_count", "syncs", "1", 'success="true"')
+    assert figures_in(page, (syncs,)) == {syncs: 5.0}
+
+
 def test_what_is_no_number_or_not_there_gives_no_figure() -> None:
     assert (
         figures_in(PAGE, (Figure("latency", "l", "ms"), Figure("absent", "a", "1"), Figure("broken", "b", "1"))) == {}
