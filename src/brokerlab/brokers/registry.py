@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 BROKERS = {
     "kafka": "brokerlab.brokers.kafka.broker",
+    "kafka-kmq": "brokerlab.brokers.kafka.kmq.broker",
     "nats": "brokerlab.brokers.nats.broker",
     "postgresql": "brokerlab.brokers.postgresql.broker",
     "rabbitmq-classic": "brokerlab.brokers.rabbitmq.broker:CLASSIC",
