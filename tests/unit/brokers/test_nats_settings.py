@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from brokerlab.brokers.nats.broker import BROKER, LOCK, VERSION
-from brokerlab.brokers.nats.cluster import configuration
+from brokerlab.brokers.nats.cluster import configuration, demands
 from brokerlab.brokers.nats.link import broker_name
 from brokerlab.brokers.nats.settings import problems, settings_of
+from brokerlab.cluster.certificates import Certificates
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
@@ -18,6 +19,7 @@ from brokerlab.model.plan import (
     PhasesPlan,
     ProducersPlan,
     SchedulePlan,
+    Security,
 )
 
 
@@ -85,6 +87,18 @@ def test_a_single_node_has_no_routes_and_a_cluster_has_all_others(tmp_path: Path
     assert "127.0.0.1" in alone
     together = configuration(**common, routes=["nats://127.0.0.1:4", "nats://127.0.0.1:5"])
     assert 'routes: ["nats://127.0.0.1:4", "nats://127.0.0.1:5"]' in together
+
+
+def test_servers_demand_just_what_the_cell_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NATS_TEST_PASSWORD", 'a"b\\c')
+    certificates = Certificates(tmp_path / "ca.pem", tmp_path / "server.pem", tmp_path / "key.pem")
+    assert demands(None, None) == ""
+    user = Security(user="lab", password="env:NATS_TEST_PASSWORD")
+    assert demands(user, None) == 'authorization { user: "lab", password: "a\\"b\\\\c" }\n'
+    (tls,) = demands(Security(tls=True), certificates).splitlines()
+    assert str(certificates.certificate_file) in tls
+    assert str(certificates.key_file) in tls
+    assert "authorization" not in tls
 
 
 def test_names_become_names_jetstream_allows() -> None:

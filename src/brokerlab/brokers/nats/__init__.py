@@ -1,1 +1,1 @@
-"""NATS JetStream: server processes, settings, drivers on nats-py, readings."""
+"""NATS JetStream: server processes, settings, drivers in C and on nats-py, readings."""
