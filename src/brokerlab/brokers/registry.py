@@ -27,6 +27,7 @@ BROKERS = {
     "valkey": "brokerlab.brokers.redis.broker:VALKEY",
     "redis-cluster": "brokerlab.brokers.redis.broker:REDIS_CLUSTER",
     "valkey-cluster": "brokerlab.brokers.redis.broker:VALKEY_CLUSTER",
+    "pulsar": "brokerlab.brokers.pulsar.broker",
     "memory": "brokerlab.brokers.memory.broker",
     "faulty": "brokerlab.brokers.faulty.broker",
 }
