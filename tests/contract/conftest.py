@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from contract_load import cell_for
-from contract_servers import Running, offered, start, weakest_level
+from contract_servers import Running, server_parameters, start, weakest_level
 
 from brokerlab.brokers.registry import broker_named
 
 
-@pytest.fixture(scope="session", params=offered(), ids=lambda p: f"{p[0]}-{p[1]}")
+@pytest.fixture(scope="session", params=server_parameters())
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     name, nodes = request.param
     broker = broker_named(name)

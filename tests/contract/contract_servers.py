@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import pytest
 from contract_load import Sender, agent_plan, deadline, unique
 
 from brokerlab.brokers.contract import Admin, Broker, Cluster, Consumer
@@ -22,6 +24,26 @@ def weakest_level(broker: Broker, nodes: int) -> Durability:
 
 def offered() -> list[tuple[str, int]]:
     return [(name, nodes) for name in BROKERS for nodes in broker_named(name).capabilities.nodes]
+
+
+def in_every_test_run(name: str, nodes: int) -> bool:
+    """One node of every broker, three where they start in seconds; the others belong to `make test-all`."""
+    return nodes == 1 or (name, nodes) in {("nats", 3), ("kafka", 3)}
+
+
+def server_parameters() -> list[Any]:
+    """One for every broker and number of nodes; a group each, so that side by side no server is started twice."""
+    return [
+        pytest.param(
+            (name, nodes),
+            id=f"{name}-{nodes}",
+            marks=[
+                pytest.mark.xdist_group(f"{name}-{nodes}"),
+                *([] if in_every_test_run(name, nodes) else [pytest.mark.slow]),
+            ],
+        )
+        for name, nodes in offered()
+    ]
 
 
 def start(broker: Broker, cell: CellPlan, directory: Path) -> Cluster:
