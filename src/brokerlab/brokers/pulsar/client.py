@@ -27,7 +27,7 @@ def connect(endpoint: Endpoint, operation_timeout_s: int | None = None) -> pulsa
     Raises BrokerError for a login that is refused.
     """
     security = endpoint.security
-    if security is not None and endpoint.options.get("web"):
+    if security is not None:
         # The library tries again after a refused login until its time is over, and then says "timeout".
         Rest(endpoint).get("/admin/v2/clusters")
     tls = security is not None and security.tls

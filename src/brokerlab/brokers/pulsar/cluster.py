@@ -7,6 +7,7 @@ import shutil
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.pulsar import server
@@ -181,7 +182,7 @@ class PulsarCluster:
 
     def leading_node(self, destination: str) -> str:
         """The broker that owns the first partition, from a lookup."""
-        topic = f"{namespace_of(self._cell.durability)}/{destination}-partition-0"
+        topic = f"{namespace_of(self._cell.durability)}/{quote(destination, safe='')}-partition-0"
         found = Rest(self.endpoint()).get(f"/lookup/v2/topic/persistent/{topic}")
         url = found["brokerUrlTls" if self._protection else "brokerUrl"]
         owner = self._addresses.index(url.rpartition("/")[2])

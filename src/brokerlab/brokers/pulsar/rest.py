@@ -41,17 +41,16 @@ def topic_path(namespace: str, topic: str) -> str:
 
 
 class Rest:
-    """Requests to the first web address that answers. `endpoint.options["web"]` lists them."""
+    """Requests to the first web address that answers. `endpoint.options["web"]` lists them; where nobody gave any they
+    are taken to be at Pulsar's usual port on the brokers' hosts."""
 
     def __init__(self, endpoint: Endpoint, seconds: float = 60.0) -> None:
         self._addresses = [a for a in endpoint.options.get("web", "").split(",") if a]
-        if not self._addresses:
-            raise BrokerError(
-                "no administrative address of Pulsar is known",
-                hint="give the endpoint's option `web`, for example http://127.0.0.1:8080",
-            )
-        self._seconds = seconds
         security = endpoint.security
+        if not self._addresses:
+            usual = ("https", 8443) if security is not None and security.tls else ("http", 8080)
+            self._addresses = [f"{usual[0]}://{a.rpartition(':')[0]}:{usual[1]}" for a in endpoint.addresses]
+        self._seconds = seconds
         secured = any(a.startswith("https:") for a in self._addresses)
         self._context = tls_context(security.ca_file if security else None) if secured else None
         self._headers = {"Accept": "application/json", "Content-Type": "application/json", **_login(security)}
@@ -70,7 +69,7 @@ class Rest:
                 last = e
         raise BrokerError(
             f"Pulsar's administrative interface does not answer at {', '.join(self._addresses)}: {last}",
-            hint="check the address, and http or https",
+            hint="check the address, and http or https; the endpoint's option `web` names another",
         ) from last
 
     def _follow(self, method: str, url: str, data: bytes | None) -> Any:
