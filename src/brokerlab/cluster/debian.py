@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from brokerlab.cluster.cache import Progress, entry, exclusive, new_directory, sha256_of, write_whole
-from brokerlab.cluster.debian_apt import PrivateApt, debs_directory, why_not_here
+from brokerlab.cluster.debian_apt import PrivateApt, UnreachableError, debs_directory, why_not_here
 from brokerlab.cluster.debian_lock import Package, contradictions, major_of, read_lock, upstream_version
 from brokerlab.cluster.debian_unpack import relocate, unpack
 from brokerlab.errors import InstallError
@@ -151,6 +151,8 @@ def _fetched(name: str, release: DebianRelease, progress: Progress) -> tuple[str
         apt = PrivateApt(suite)
         try:
             packages = apt.closure(release.packages)
+        except UnreachableError:
+            raise  # a network that fails for a moment must not make us take another suite
         except InstallError as e:
             refusals.append(e.message)
             continue

@@ -21,6 +21,13 @@ _KEPT_FROM_SYSTEM = re.compile(
 )
 
 
+_NETWORK_SIGNS = ("Temporary failure", "Could not connect", "Unable to connect", "Could not resolve", "timed out")
+
+
+class UnreachableError(InstallError):
+    """The mirror does not answer: no other suite of it would."""
+
+
 def why_not_here() -> str | None:
     """In one line, why Debian packages cannot be fetched on this machine; None when they can."""
     if shutil.which("apt-get") is None:
@@ -173,4 +180,5 @@ def _explained(action: str, suite: str, said: str) -> InstallError:
         hint = "the suite no longer has this package: a newer brokerlab names another one"
     else:
         hint = f"check the network and try again; what was fetched is kept. {MIRROR_VARIABLE} names a mirror"
-    return InstallError(f"apt-get {action} for Debian {suite} failed:\n{words}", hint=hint)
+    kind = UnreachableError if any(sign in said for sign in _NETWORK_SIGNS) else InstallError
+    return kind(f"apt-get {action} for Debian {suite} failed:\n{words}", hint=hint)

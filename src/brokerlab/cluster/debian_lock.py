@@ -95,6 +95,7 @@ def read_lock(path: Path) -> Lock:
 
 def main(arguments: list[str]) -> int:
     """Print a lock for this machine's architecture."""
+    from brokerlab.cluster.cache import entry, exclusive
     from brokerlab.cluster.debian_apt import PrivateApt
 
     if len(arguments) < 2:
@@ -102,7 +103,8 @@ def main(arguments: list[str]) -> int:
         return 2
     suite, *packages = arguments
     try:
-        closure = PrivateApt(suite).closure(packages)
+        with exclusive(entry("debian", "store")):
+            closure = PrivateApt(suite).closure(packages)
     except BrokerlabError as e:
         print(e, file=sys.stderr)
         return int(e.exit_code)

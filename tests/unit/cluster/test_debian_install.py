@@ -197,6 +197,18 @@ def test_another_major_version_is_not_taken_but_looked_for_in_the_fallback(
     assert (root.suite, root.version("fake-server")) == ("two", "9.0.0")
 
 
+def test_a_mirror_that_does_not_answer_is_no_reason_to_take_another_suite(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROKERLAB_DEBIAN_MIRROR", "http://127.0.0.1:9/debian")
+    for variable in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(InstallError, match="for Debian one failed") as caught:
+        install(release(tmp_path, fallback_suites=("two",)))
+    assert "two" not in caught.value.message
+    assert not (repository.directory / "dists" / "two").exists()
+
+
 def test_content_that_is_not_what_the_lock_says_is_never_unpacked(repository: Repository, tmp_path: Path) -> None:
     wanted = release(tmp_path, lock=f"fake-server 5:8.0.1-1 {repository.architecture} {'0' * 64}\n")
     with pytest.raises(InstallError, match="the lock says"):
