@@ -21,7 +21,7 @@ from brokerlab.workload.edge import Workload
 from brokerlab.workload.everyone import BrokerNamed, Everyone
 from brokerlab.workload.hidden import kept_text, refuse_literals
 from brokerlab.workload.objectives import parse_objective
-from brokerlab.workload.resolved import endpoint_problems
+from brokerlab.workload.resolved import ca_file_problems, endpoint_problems
 from brokerlab.workload.tree import SETTINGS, Origin, Path, Tree, apply_override, read_tree
 from brokerlab.workload.validation import validated
 
@@ -108,7 +108,7 @@ def _checked(
     for problem in wrong:
         problems.add(problem)
     unreadable = _already_said(wrong)
-    for path, message in contradictions(workload, folder):
+    for path, message in [*contradictions(workload, folder), *ca_file_problems(workload, bool(everyone.endpoints))]:
         if not unreadable & {path[0], f"{path[0]}.{path[-1]}"}:
             problems.add(tree.problem(path, message, with_value=True))
     _check_settings_brokers(tree, workload, everyone.broker_named, problems)
@@ -123,18 +123,14 @@ def _checked(
             workload, cell="c00", broker=broker, parameters=parameters, folder=folder, endpoint=endpoint
         )  # fmt: skip
         refusals = [*endpoint_problems(workload, name, endpoint), *_refusals(cell, broker)]
+        left_out = False
         if everyone.meant(workload):
             refusals, left_out = everyone.leave_out(name, refusals, tree)
-        else:
-            left_out = False
         if not left_out:
             cells.append(cell)
         for where, message in refusals:
             named = where != ("brokers",)
             problems.add(tree.problem(where if named else path, message, with_value=named))
-    if workload.security is not None and workload.security.ca_file is not None and not everyone.endpoints:
-        said = "is for brokers given with --endpoint: a cluster started here makes its own certificate"
-        problems.add(tree.problem(("security", "ca_file"), said, with_value=True))
     return workload, cells
 
 

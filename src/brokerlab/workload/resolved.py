@@ -43,6 +43,13 @@ def endpoint_problems(workload: Workload, broker: str, endpoint: tuple[str, ...]
         yield ("durability",), f"{broker} is given with --endpoint: say the level you have set it up for, L1 to L4"
 
 
+def ca_file_problems(workload: Workload, endpoints: bool) -> Iterator[tuple[Path, str]]:
+    """`endpoints`: whether any broker of this run is the user's."""
+    if workload.security is not None and workload.security.ca_file is not None and not endpoints:
+        said = "is for brokers given with --endpoint: a cluster started here makes its own certificate"
+        yield ("security", "ca_file"), said
+
+
 def security_contradictions(given: Security | None, folder: FilePath) -> Iterator[tuple[Path, str]]:
     """Fields of `security` that cannot stand together, whatever the broker."""
     if given is None:
