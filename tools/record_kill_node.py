@@ -61,7 +61,7 @@ def _facts(run: RunDirectory, broker: Broker) -> dict[str, Any]:
         return {**facts, "failure": verdict.headline}
     (fault,) = verdict.faults
     values = fault.model_dump()
-    kept = ("node", "took_over", "took_over_after_s", "publish_outage_s", "delivery_outage_s", "unknown", "lost",
+    kept = ("node", "took_over", "took_over_after_s", "publish_outage_s", "delivery_outage_s", "rejected", "unknown", "lost",
             "duplicated", "drained")  # fmt: skip
     return {
         **facts,

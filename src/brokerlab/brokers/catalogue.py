@@ -44,8 +44,9 @@ One run each of the shipped workload `lose-a-node` (one destination with one par
 group; the node that takes the writes is killed 5 s into measure), at the strongest replicated level of each broker.
 *No acknowledgement* and *no delivery* are the longest times without one that began between the fault and the end of the
 measure phase (`fault` in [measurements](measurements.md)). Lost: acknowledged and never received, after a complete drain.
-Unknown: neither acknowledged nor refused, which a sender must reckon with. One run shows what happens, not how long it
-takes at worst: see `brokerlab run lose-a-node`.
+Rejected: refused for certain, to be sent again. Unknown: neither acknowledged nor refused, which a sender must reckon
+with. *Took over* is an upper bound: when the broker first named another node. One run shows what happens, not how long
+it takes at worst: see `brokerlab run lose-a-node`.
 """
 
 
@@ -117,7 +118,7 @@ def _killed(recorded: Sequence[Row], brokers: Mapping[str, Broker]) -> Iterable[
     missing = [name for name in able if name not in {row["broker"] for row in recorded}]
     if recorded:
         yield from _table_head("broker", "version", "nodes", "level", "killed", "took over", "no acknowledgement",
-                               "no delivery", "lost", "duplicated", "unknown", "of acknowledged", "verdict", "date")  # fmt: skip
+                               "no delivery", "lost", "duplicated", "rejected", "unknown", "of acknowledged", "verdict", "date")  # fmt: skip
         order = {name: i for i, name in enumerate(BROKERS)}
         for row in sorted(recorded, key=lambda r: (order.get(r["broker"], len(order)), r["nodes"], r["durability"])):
             yield _killed_line(row)
@@ -130,12 +131,12 @@ def _killed(recorded: Sequence[Row], brokers: Mapping[str, Broker]) -> Iterable[
 def _killed_line(row: Row) -> str:
     head = (f"`{row['broker']}`", row["version"], row["nodes"], row["durability"])
     if row["failure"] is not None:
-        return _line(*head, *["-"] * 8, f"{row['verdict']}: {row['failure']}", row["date"])
+        return _line(*head, *["-"] * 9, f"{row['verdict']}: {row['failure']}", row["date"])
     after = row["took_over_after_s"]
     taker = f"{row['took_over']} after {after:.2f} s" if after is not None else "nothing"
     lost = f"{row['lost']:,}" if row["drained"] else "cannot tell"
     return _line(*head, row["node"], taker, row["publish_outage"], row["delivery_outage"], lost,
-                 f"{row['duplicated']:,}", f"{row['unknown']:,}", f"{row['acknowledged']:,}", row["verdict"],
+                 f"{row['duplicated']:,}", f"{row['rejected']:,}", f"{row['unknown']:,}", f"{row['acknowledged']:,}", row["verdict"],
                  row["date"])  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def _fault_lines(verdict: Verdict) -> list[str]:
     lines = []
     for f in verdict.faults:
         lost = f"{f.lost:,} lost" if f.drained else "lost: cannot tell (not drained)"
-        counts = f"{lost}, {f.duplicated:,} duplicated, {f.unknown:,} unknown"
+        counts = f"{lost}, {f.duplicated:,} duplicated, {f.rejected:,} rejected, {f.unknown:,} unknown"
         lines.append(f"  fault: {labels.get(f.cell, f.cell)}, repeat {f.repeat}: {f.text}; {counts}")
     return lines
 

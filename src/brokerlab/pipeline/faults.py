@@ -120,6 +120,7 @@ def fault_rows(
                 **_take_over(fault, journal),
                 **_outage_columns(fault, by_side, PUBLISH, True),
                 **_outage_columns(fault, by_side, DELIVERY, any(r["group"] for r in of_fault)),
+                "rejected": max((r["rejected"] for r in of_fault), default=0),
                 "unknown": max((r["unknown"] for r in of_fault), default=0),
                 "lost": sum(r["lost"] for r in of_fault),
                 "duplicated": sum(r["duplicated"] for r in of_fault),

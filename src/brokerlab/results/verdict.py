@@ -51,6 +51,7 @@ class FaultResult(Frozen):
     delivery_outage_s: float | None
     delivery_outage_lane_s: float | None
     delivery_recovered: bool | None
+    rejected: int
     unknown: int
     lost: int
     duplicated: int

@@ -15,7 +15,7 @@ RECORD = DOCS / "data" / "kill-node.json"
 RUN = {
     "broker": "kafka", "version": "4.3.1", "nodes": 3, "durability": "L1", "date": "2026-11-16", "machine": "2 x CPU",
     "verdict": "valid", "failure": None, "node": "kafka-1", "took_over": "kafka-3", "took_over_after_s": 3.5,
-    "publish_outage": "4.20 s", "delivery_outage": "more than 9.00 s", "unknown": 12, "lost": 0, "duplicated": 3,
+    "publish_outage": "4.20 s", "delivery_outage": "more than 9.00 s", "rejected": 7, "unknown": 12, "lost": 0, "duplicated": 3,
     "drained": True, "acknowledged": 24_000,
 }  # fmt: skip
 

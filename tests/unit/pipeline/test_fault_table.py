@@ -115,6 +115,7 @@ def delivery_row(group: str, **counts: Any) -> dict[str, Any]:
         "cell": "c01",
         "repeat": 1,
         "group": group,
+        "rejected": 5,
         "unknown": 7,
         "lost": 0,
         "duplicated": 0,
@@ -132,7 +133,8 @@ def test_a_row_has_the_take_over_the_outages_and_the_counts() -> None:
     assert (row["at_s"], row["rest_s"]) == (8.0, 12.0)
     assert (row["took_over"], row["took_over_after_s"]) == ("nats-3", 1.125)
     assert (row["publish_outage_s"], row["publish_outage_lane_s"], row["delivery_outage_s"]) == (1.25, 2.0, 1.5)
-    assert (row["unknown"], row["lost"], row["duplicated"], row["drained"]) == (7, 2, 7, False)
+    assert (row["rejected"], row["unknown"], row["lost"]) == (5, 7, 2), "sends are counted once, deliveries by group"
+    assert (row["duplicated"], row["drained"]) == (7, False)
     assert fault_sentence(row) == (
         "nats-1, which led, was killed 8.0 s into measure; nats-3 took over after 1.12 s; nothing was acknowledged for"
         " 1.25 s, nothing delivered for 1.50 s"

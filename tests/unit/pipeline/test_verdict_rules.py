@@ -237,7 +237,7 @@ FAULT_ROW = {
     "cell": "c01", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "was_leading": True, "at_s": 4.0,
     "rest_s": 4.0, "took_over": "nats-2", "took_over_after_s": 1.0, "publish_outage_s": 1.5,
     "publish_outage_lane_s": 1.5, "publish_recovered": True, "delivery_outage_s": 1.6, "delivery_outage_lane_s": 1.6,
-    "delivery_recovered": True, "unknown": 3, "lost": 0,
+    "delivery_recovered": True, "rejected": 4, "unknown": 3, "lost": 0,
     "duplicated": 2, "drained": True,
 }  # fmt: skip
 

@@ -18,7 +18,7 @@ ROW: dict[str, Any] = {
     "cell": "c02", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "was_leading": True, "at_s": 5.0,
     "rest_s": 15.0, "took_over": "nats-3", "took_over_after_s": 1.25, "publish_outage_s": 1.5,
     "publish_outage_lane_s": 1.75, "publish_recovered": True, "delivery_outage_s": 15.0,
-    "delivery_outage_lane_s": 15.0, "delivery_recovered": False, "unknown": 31, "lost": 2, "duplicated": 4,
+    "delivery_outage_lane_s": 15.0, "delivery_recovered": False, "rejected": 17, "unknown": 31, "lost": 2, "duplicated": 4,
     "drained": True,
 }  # fmt: skip
 
@@ -40,7 +40,7 @@ def test_what_the_fault_did_stands_right_behind_the_answer(tmp_path: Path) -> No
     text = words(html)
     told = text[text.index("What the fault did") :]
     assert "nats, repeat 1: nats-1, which led, was killed 5.0 s into measure; nats-3 took over after 1.25 s" in told
-    for said in ("1.50 s", "worst lane 1.75 s", "more than 15.00 s", "31"):
+    for said in ("1.50 s", "worst lane 1.75 s", "more than 15.00 s", "17", "31"):
         assert said in told
 
 

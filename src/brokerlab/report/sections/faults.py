@@ -9,7 +9,8 @@ from brokerlab.report.source import Row, Source
 from brokerlab.results.fault_text import fault_sentence, outage_text
 
 _HEADS = (
-    "Cell", "Node", "At", "Took over", "No acknowledgement", "No delivery", "Lost", "Duplicated", "Unknown",
+    "Cell", "Node", "At", "Took over", "No acknowledgement", "No delivery", "Lost", "Duplicated", "Rejected",
+    "Unknown",
 )  # fmt: skip
 _CAPTION = (
     "Outages are the longest time without an acknowledgement or delivery that began between the fault and the end of the"
@@ -61,6 +62,7 @@ def _row(source: Source, row: Row) -> list[Child | Cell]:
         Cell(outage_text(row, "delivery"), _lane(row, "delivery")),
         lost,
         figures.count(row["duplicated"]),
+        figures.count(row["rejected"]),
         figures.count(row["unknown"]),
     ]
 
