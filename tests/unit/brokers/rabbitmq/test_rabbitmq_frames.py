@@ -105,9 +105,9 @@ def messages(arrived: deque[Arrived]) -> list[tuple[int, bytes, int]]:
 
 
 @given(
-    sizes=st.lists(st.sampled_from([0, 1, 40, 40, 40, 999, 1000, 2500]), min_size=1, max_size=20),
+    sizes=st.lists(st.sampled_from([0, 1, 40, 40, 40, 999, 1000, 2500]), min_size=1, max_size=60),
     cuts=st.lists(st.integers(0, 60_000), max_size=6),
-    again=st.integers(0, 20),
+    again=st.integers(0, 60),
 )
 def test_deliveries_are_read_whole_wherever_the_bytes_are_cut(sizes: list[int], cuts: list[int], again: int) -> None:
     wanted = [(i + 1, bytes([65 + i]) * size, int(i == again)) for i, size in enumerate(sizes)]
@@ -124,6 +124,20 @@ def test_deliveries_are_read_whole_wherever_the_bytes_are_cut(sizes: list[int], 
     assert buffer == b""
     assert messages(arrived) == wanted
     assert reader.last_tag == len(wanted)
+
+
+def test_deliveries_of_one_shape_are_read_at_once_up_to_the_first_that_differs() -> None:
+    arrived: deque[Arrived] = deque()
+    bodies = [bytes([i]) * 40 for i in range(100)]
+    data = b"".join(delivery(i + 1, body, i == 30) for i, body in enumerate(bodies))
+    # As long as the others in all, but its parts lie elsewhere.
+    other = delivery(101, b"z" * 38, exchange="orders__")
+    assert len(other) * 100 == len(data)
+    used, part = DeliveryReader(arrived).read(memoryview(data + other + data[: len(other) - 1]))
+    assert (used, part) == (len(data) + len(other), True)
+    wanted = [(i + 1, body, int(i == 30)) for i, body in enumerate(bodies)]
+    assert messages(arrived) == [*wanted, (101, b"z" * 38, 0)]
+    assert [len(chunk) for chunk in arrived] == [100, 1]
 
 
 def test_a_part_of_a_delivery_is_kept_for_later_and_other_frames_are_left_to_others() -> None:
