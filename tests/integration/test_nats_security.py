@@ -111,6 +111,17 @@ def test_tls_is_neither_left_out_nor_taken_from_a_stranger(running: Running) -> 
             attempt(running, with_security(running.endpoint, tls=True))
 
 
+def test_tls_without_a_user_is_not_left_out_either(tmp_path: Path) -> None:
+    cell = cell_for("nats", 1, Durability.L4)
+    cluster = start(BROKER, cell, tmp_path)
+    try:
+        with pytest.raises(BrokerError, match="no TLS"):
+            BROKER.admin(cluster.endpoint().model_copy(update={"security": Security(tls=True)}), cell)
+    finally:
+        cluster.stop()
+        cluster.clean()
+
+
 def test_the_password_is_in_no_log_no_process_list_and_only_in_a_file_of_the_owner(
     running: Running, directory: Path
 ) -> None:

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 from nats.aio.client import Client
-from nats.errors import AuthorizationError, Error, NoRespondersError, UnexpectedEOF
+from nats.errors import AuthorizationError, Error, NoRespondersError
 
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
@@ -22,7 +22,7 @@ from brokerlab.secrets import secret
 CONNECT_S = 10.0
 CONNECT_HINT = "is the server running, and does it take this user, password and TLS?"
 API_S = 20.0
-HANG_UPS = 3  # so often in a row is no accident
+NO_TLS = "the server offers no TLS"
 STEP_AT_LEAST_EVERY_NS = 2_000_000
 PATH = f"python (nats-py {version('nats-py')})"
 Result = TypeVar("Result")
@@ -58,9 +58,7 @@ class Link:
         self.on_disconnect: Callable[[], None] | None = None
         self.on_reconnect: Callable[[], None] | None = None
         self.last_error = ""
-        self._refused: asyncio.Future[None] | None = None
-        self._showed_password = False
-        self._hung_up = 0
+        self._refused: asyncio.Future[str] | None = None
         try:
             connect = self._connect(servers, name, pending_bytes, credentials)
             self.run(self._unless_refused(connect), CONNECT_S)
@@ -77,8 +75,12 @@ class Link:
         try:
             await asyncio.wait({connecting, self._refused}, return_when=asyncio.FIRST_COMPLETED)
             if self._refused.done():
+                self.last_error = self._refused.result()  # a broken pipe may have come after it
                 raise Error(self.last_error)
             await connecting
+            if self._is_plain():
+                await self.client.close()
+                raise NoTlsError(NO_TLS)
         finally:
             self._refused = None
             connecting.cancel()
@@ -110,24 +112,21 @@ class Link:
             given |= {"user": security.user, "password": lambda: self._unless_plain(password)}
         return given
 
+    def _is_plain(self) -> bool:
+        """nats-py goes on without TLS where the server does not ask for it."""
+        wanted = self._security is not None and self._security.tls
+        return wanted and not self.client._server_info.get("tls_required")
+
     def _unless_plain(self, password: str) -> str:
-        """nats-py goes on without TLS where the server does not ask for it; the password must not."""
-        if self._security is not None and self._security.tls and not self.client._server_info.get("tls_required"):
-            raise NoTlsError("the server offers no TLS")
-        self._showed_password = True
+        if self._is_plain():
+            raise NoTlsError(NO_TLS)
         return password
 
     async def _on_error(self, error: Exception) -> None:
         self.last_error = str(error) or type(error).__name__
         refused = isinstance(error, ssl.SSLError | AuthorizationError | NoTlsError) or "uthorization" in self.last_error
-        if self._showed_password and isinstance(error, ConnectionError | UnexpectedEOF):
-            # Over TLS the library meets the closed connection before it reads why.
-            self.last_error = f"authorization: the server hung up when shown the user and password ({self.last_error})"
-            self._hung_up += 1
-            refused = self._hung_up == HANG_UPS
-        self._showed_password = False
         if refused and self._refused is not None and not self._refused.done():
-            self._refused.set_result(None)
+            self._refused.set_result(self.last_error)
 
     async def _on_disconnected(self) -> None:
         if self.on_disconnect is not None:
