@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
@@ -160,6 +161,33 @@ def test_what_a_closed_consumer_held_comes_at_once_to_another(running: Running) 
     (again,) = receive([running.consumer("g", name, number=1, members=2)], 100)
     assert time.monotonic() - begun < 25
     assert all(m.redelivered for m in again)
+
+
+def test_a_frozen_server_makes_nobody_wait_and_nothing_is_lost_or_doubled(running: Running) -> None:
+    name = running.destination("g")
+    consumer = running.consumer("g", name)
+    sender = running.sender(name)
+    sender.send(100)
+    sender.settle()
+    receive([consumer], 100)
+    wait_remaining(consumer, 0)
+    (node,) = running.cluster.nodes()
+    process = psutil.Process(node.pid)
+    process.suspend()
+    try:
+        begun = time.monotonic()
+        taken = sender.producer.send(sender.block(50))
+        sender.taken += taken
+        sender.collect()
+        assert len(consumer.receive(100, time.monotonic_ns() + 200_000_000)) == 0
+        assert time.monotonic() - begun < 10, "its answers would have taken until it goes on"
+        assert taken == 50
+    finally:
+        process.resume()
+    assert Counter(sender.settle().values()) == {ACKNOWLEDGED: 150}
+    (got,) = receive([consumer], 50)
+    assert len(got) == 50
+    wait_remaining(consumer, 0)
 
 
 def test_a_deleted_stream_is_said_to_its_consumer(running: Running) -> None:
