@@ -84,6 +84,8 @@ class Redelivery:
         """Copies first, and only when they are stored the end markers of what they replace."""
         destination = self._destination_of[topic]
         found = self._fetch(destination, partition, overdue)
+        if found is None:
+            return  # nobody leads the partition now: they stay open, and overdue
         failed: list[str] = []
         for message in found:
             self._producer.produce(
@@ -95,13 +97,14 @@ class Redelivery:
                 on_delivery=lambda error, _: failed.append(error.str()) if error else None,
             )
         if self._producer.flush(_FETCH_S) or failed:
-            return  # they stay open, and overdue
+            return
         for offset in overdue:
             self._producer.produce(topic, END, marker_key(partition, offset), partition=partition)
             self._open[topic, partition].closed(offset)
 
-    def _fetch(self, destination: str, partition: int, offsets: list[int]) -> list[Any]:
-        """The messages themselves. Those that retention has deleted are not among them: nobody can have them again."""
+    def _fetch(self, destination: str, partition: int, offsets: list[int]) -> list[Any] | None:
+        """The messages themselves, or None when they cannot be read now. Those that retention has deleted are not among
+        them: nobody can have them again."""
         from confluent_kafka import TopicPartition
 
         wanted, found = set(offsets), {}
@@ -115,7 +118,7 @@ class Redelivery:
                     if message.offset() in wanted:
                         found[message.offset()] = message
             if time.monotonic() > until:
-                raise BrokerError(f"message {at} of {destination}/{partition} cannot be read to send it again")
+                return None
         self._messages.unassign()
         return [found[offset] for offset in offsets if offset in found]
 
