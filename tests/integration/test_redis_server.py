@@ -163,6 +163,16 @@ def test_what_a_closed_consumer_held_comes_at_once_to_another(running: Running) 
     assert all(m.redelivered for m in again)
 
 
+def freeze(process: psutil.Process) -> None:
+    """Suspended in all its threads: the signal returns before that."""
+    process.suspend()
+    until = deadline()
+    tasks = Path(f"/proc/{process.pid}/task")
+    while {(task / "stat").read_text().rpartition(") ")[2][0] for task in tasks.iterdir()} != {"T"}:
+        assert time.monotonic_ns() < until
+        time.sleep(0.001)
+
+
 def test_a_frozen_server_makes_nobody_wait_and_nothing_is_lost_or_doubled(running: Running) -> None:
     name = running.destination("g")
     consumer = running.consumer("g", name)
@@ -173,8 +183,8 @@ def test_a_frozen_server_makes_nobody_wait_and_nothing_is_lost_or_doubled(runnin
     wait_remaining(consumer, 0)
     (node,) = running.cluster.nodes()
     process = psutil.Process(node.pid)
-    process.suspend()
     try:
+        freeze(process)
         begun = time.monotonic()
         taken = sender.producer.send(sender.block(50))
         sender.taken += taken
