@@ -80,7 +80,9 @@ def exit_code_for(error: BaseException) -> ExitCode:
     if os.environ.get("BROKERLAB_TRACEBACK") and isinstance(error, Exception):
         import traceback
 
-        traceback.print_exception(error, file=sys.stderr)
+        from brokerlab.secrets import redacted
+
+        click.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)
     if isinstance(error, BrokerlabError):
         _say_error(error.message, error.hint)
         return error.exit_code
