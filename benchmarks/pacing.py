@@ -1,4 +1,4 @@
-"""Pacing: does the agent send when it should, and what does waiting cost? Against the memory broker."""
+"""Pacing: does the agent send when it should, and what does waiting cost?"""
 
 from __future__ import annotations
 
@@ -27,51 +27,74 @@ from brokerlab.model.plan import (
 )
 
 WARM_S, MEASURE_S = 2, 8
+READY_NS = 180_000_000_000
+RATES_PER_S = (1_000, 10_000, 100_000)
+# The way of drivers that act in C, and the way of all others.
+BROKERS = {"kafka": "ticks in C: Kafka", "memory": "ticks in Python: the memory broker"}
+CONSUMERS = ConsumersPlan(groups=0, per_group=1, agents_per_group=1)
+PHASES = PhasesPlan(warm_up_s=WARM_S, measure_s=MEASURE_S, drain_limit_s=0)
 
 
-def _round(rate: float, directory: Path) -> tuple[float, float, float, float, float]:
-    """(rate achieved / wanted, send_delay p50, p99 in ms, agent cores, foreign cores)."""
-    producers = ProducersPlan(
-        count=1, agents=1, schedule=SchedulePlan(rate_per_s=rate),
+def _producers(rate_per_s: float) -> ProducersPlan:
+    return ProducersPlan(
+        count=1,
+        agents=1,
+        schedule=SchedulePlan(rate_per_s=rate_per_s),
         payload=PayloadPlan(sizes=(SizeShare(message_bytes=200, weight=1),)),
-    )  # fmt: skip
-    phases = PhasesPlan(warm_up_s=WARM_S, measure_s=MEASURE_S, drain_limit_s=0)
-    consumers = ConsumersPlan(groups=0, per_group=1, agents_per_group=1)
-    cell = CellPlan(
-        cell="pacing", label="pacing", broker="memory", nodes=1, durability=Durability.L4, destinations=1, partitions=1,
-        producers=producers, consumers=consumers, phases=phases, parameters={}, broker_settings={}, client_settings={},
-    )  # fmt: skip
-    broker = broker_named("memory")
-    cluster = broker.cluster(cell, directory / "data", directory / "logs")
-    cluster.start()
-    try:
-        cluster.wait_ready(time.monotonic_ns() + 30_000_000_000)
-        admin = broker.admin(cluster.endpoint(), cell)
-        admin.create(("pacing",), 1, ())
-        plan = AgentPlan(
-            run="bench", cell="pacing", repeat=1, agent="producer-1", run_tag=7, role=Role.PRODUCER, broker="memory",
-            driver="auto", endpoint=cluster.endpoint(), destinations=("pacing",), partitions=1, members=(0,),
-            producers_in_cell=1, group=None, producers=producers, consumers=consumers, phases=phases, client_settings={},
-            durability=Durability.L4, evidence_directory=str(directory / "evidence"), seed=1,
+    )
+
+
+class _Target:
+    """One broker to pace against."""
+
+    def __init__(self, name: str, directory: Path) -> None:
+        self._name, self._directory = name, directory
+        self._cell = CellPlan(
+            cell="pacing", label="pacing", broker=name, nodes=1, durability=Durability.L4, destinations=1, partitions=1,
+            producers=_producers(1), consumers=CONSUMERS, phases=PHASES, parameters={}, broker_settings={},
+            client_settings={},
         )  # fmt: skip
-        agent = Agent(plan, directory / "agent.log")
+        broker = broker_named(name)
+        broker.install(lambda _what, _share: None)
+        self._cluster = broker.cluster(self._cell, directory / "data", directory / "logs")
+        self._broker = broker
+
+    def __enter__(self) -> _Target:
+        self._cluster.start()
+        self._cluster.wait_ready(time.monotonic_ns() + READY_NS)
+        self._admin = self._broker.admin(self._cluster.endpoint(), self._cell)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._admin.close()
+        self._cluster.stop()
+        self._cluster.clean()
+
+    def round(self, rate_per_s: float, number: int) -> tuple[float, float, float, float, float]:
+        """(rate achieved / wanted, send_delay p50, p99 in ms, agent cores, foreign cores)."""
+        topic = f"pacing-{rate_per_s:.0f}-{number}"
+        evidence = self._directory / topic
+        self._admin.create((topic,), 1, ())
+        plan = AgentPlan(
+            run="bench", cell="pacing", repeat=1, agent="producer-1", run_tag=7, role=Role.PRODUCER, broker=self._name,
+            driver="auto", endpoint=self._cluster.endpoint(), destinations=(topic,), partitions=1, members=(0,),
+            producers_in_cell=1, group=None, producers=_producers(rate_per_s), consumers=CONSUMERS, phases=PHASES,
+            client_settings={}, durability=Durability.L4, evidence_directory=str(evidence), seed=1,
+        )  # fmt: skip
+        agent = Agent(plan, self._directory / "agent.log")
         agent.start()
         for _ in range(WARM_S):
             agent.wait_for("live")
-        pids = [*agent.pids, cluster.nodes()[0].pid]
+        pids = [*agent.pids, self._cluster.nodes()[0].pid]
         first = mark(pids)
         for _ in range(MEASURE_S - 1):
             agent.wait_for("live")
         used = usage(first, mark(pids))
-        agent.wait_for("done")
-        agent.process.stop(10)
-        admin.close()
-    finally:
-        cluster.stop()
-        cluster.clean()
-    sent, p50, p99 = _evidence(directory / "evidence")
-    cores = sum(used.cpu_ns[p] for p in agent.pids) / 1e9 / used.seconds
-    return sent / (rate * MEASURE_S), p50, p99, cores, used.foreign_cores
+        agent.end()
+        self._admin.delete((topic,), ())
+        sent, p50, p99 = _evidence(evidence)
+        cores = sum(used.cpu_ns[p] for p in agent.pids) / 1e9 / used.seconds
+        return sent / (rate_per_s * MEASURE_S), p50, p99, cores, used.foreign_cores
 
 
 def _evidence(directory: Path) -> tuple[int, float, float]:
@@ -86,19 +109,25 @@ def _evidence(directory: Path) -> tuple[int, float, float]:
 
 
 def pacing(directory: Path, rounds: int) -> str:
-    """A Markdown table."""
+    """Markdown tables."""
+    return "\n".join(_table(name, directory / f"pacing-{name}", rounds) for name in BROKERS)
+
+
+def _table(name: str, directory: Path, rounds: int) -> str:
     lines = [
-        f"### Pacing against the memory broker, 200 B, {rounds} rounds of {MEASURE_S} s, median [range]",
+        f"### Pacing, {BROKERS[name]}, 200 B, {rounds} rounds of {MEASURE_S} s, median [range]",
         "",
         "| rate | achieved / wanted | send_delay p50, ms | send_delay p99, ms | agent CPU, cores | foreign load, cores |",
         "|---|---|---|---|---|---|",
     ]
-    for rate in (1_000, 10_000, 100_000):
-        made = [_round(rate, directory / f"pacing-{rate}-{n}") for n in range(rounds)]
-        cells = [
-            f"{statistics.median(v):.4f} [{min(v):.4f} - {max(v):.4f}]" if i == 0 else
-            f"{statistics.median(v):.3f} [{min(v):.3f} - {max(v):.3f}]"
-            for i, v in enumerate(zip(*made, strict=True))
-        ]  # fmt: skip
-        lines.append(f"| {rate:,}/s | " + " | ".join(cells) + " |")
+    with _Target(name, directory) as target:
+        for rate in RATES_PER_S:
+            made = [target.round(rate, n) for n in range(rounds)]
+            cells = [_cell(column, 4 if i == 0 else 3) for i, column in enumerate(zip(*made, strict=True))]
+            lines.append(f"| {rate:,}/s | " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
+
+
+def _cell(values: tuple[float, ...], digits: int) -> str:
+    middle, low, high = (f"{v:.{digits}f}" for v in (statistics.median(values), min(values), max(values)))
+    return f"{middle} [{low} - {high}]"
