@@ -1,4 +1,4 @@
-"""ZooKeeper, three bookies and two brokers at L1: level, figures, and the loss of a bookie and of a broker."""
+"""ZooKeeper, three bookies and two brokers at L1: level, figures, and the loss of a broker and of a bookie."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ NODES = {"pulsar-zookeeper", *(f"pulsar-bookie-{i}" for i in (1, 2, 3)), *(f"pul
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
     cluster = start(BROKER, CELL, tmp_path)
+    running = Running(BROKER, CELL, cluster, BROKER.admin(cluster.endpoint(), CELL))
     try:
-        yield Running(BROKER, CELL, cluster, BROKER.admin(cluster.endpoint(), CELL))
+        yield running
     finally:
+        for close in running._open:
+            close()
         cluster.stop()
         cluster.clean()
 
 
-def test_a_replicated_cluster_outlives_a_bookie_and_then_another_ones_broker(running: Running) -> None:
+def test_a_replicated_cluster_outlives_its_leading_broker_and_then_a_bookie(running: Running) -> None:
     assert {n.name for n in running.cluster.nodes()} == NODES
     _listens_on_loopback_only(running)
     name = running.destination("g")
@@ -68,8 +71,6 @@ def test_a_replicated_cluster_outlives_a_bookie_and_then_another_ones_broker(run
     cluster.kill_node("pulsar-bookie-1")
     taken_over.send(50)
     assert set(list(taken_over.settle().values())[-50:]) == {ACKNOWLEDGED}
-    acknowledged = {("a", i) for i, o in sender.outcomes.items() if o == ACKNOWLEDGED}
-    assert len(acknowledged) == 100
     wanted = 100 + sum(o == ACKNOWLEDGED for o in taken_over.outcomes.values())
     (got,) = receive([running.consumer("g", name)], wanted)
     assert len({m.identity for m in got}) >= wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import version
 
 import _pulsar  # type: ignore[import-not-found]  # compiled, without types
@@ -41,8 +42,8 @@ def connect(endpoint: Endpoint, operation_timeout_s: int | None = None) -> pulsa
         operation_timeout_seconds=operation_timeout_s or OPERATION_TIMEOUT_S,
         tls_trust_certs_file_path=security.ca_file if security is not None and tls else None,
         tls_validate_hostname=tls,
-        # What goes wrong is raised or settled; a broker that is restarted is no news.
-        logger=pulsar.ConsoleLogger(_pulsar.LoggerLevel.Error),
+        # What goes wrong is raised or settled; the library would write to our standard output.
+        logger=pulsar.FileLogger(_pulsar.LoggerLevel.Error, os.devnull),
     )
 
 
