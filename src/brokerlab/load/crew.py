@@ -71,6 +71,7 @@ class Crew:
             for result in self.done.values()
             for producer, partition, last in result.get("highest_acknowledged", [])
         }
+        messages = sum(result.get("acknowledged", 0) for result in self.done.values())
         groups: dict[str, list[str]] = {}
         for name, plan in self._plans.items():
             if plan.group is not None and plan.role.value == "consumer":
@@ -87,7 +88,7 @@ class Crew:
             for group, names in groups.items():
                 plan = self._plans[names[0]]
                 cell_partitions = len(plan.destinations) * plan.partitions
-                verdicts[group] = drained(acknowledged, cell_partitions, [self._reports[n] for n in names])
+                verdicts[group] = drained(acknowledged, cell_partitions, [self._reports[n] for n in names], messages)
             if all(v.complete for v in verdicts.values()) or time.monotonic() >= deadline:
                 return verdicts
             self._follow(lambda: False, REPORT_EVERY_S, None)

@@ -24,11 +24,16 @@ class Drained:
     because: str
 
 
-def drained(acknowledged: Mapping[tuple[int, int], int], partitions: int, group: Sequence[Progress]) -> Drained:
+def drained(
+    acknowledged: Mapping[tuple[int, int], int], partitions: int, group: Sequence[Progress], messages: int | None = None
+) -> Drained:
     """Whether one group has read everything: nothing more comes, and either every lane's last acknowledged message was
     seen, or the broker itself says that nothing is left.
 
-    `acknowledged` maps (producer, partition) to the lane's highest acknowledged sequence.
+    `acknowledged` maps (producer, partition) to the lane's highest acknowledged sequence; `messages` is how many were
+    acknowledged in all. Where as many were not received, some may be missing before the last, and a broker that still
+    holds messages for the group may bring them again: after a node's death that takes as long as it waits for an
+    acknowledgement.
     """
     if not group:
         return Drained(False, "no consumer has reported")
@@ -40,9 +45,13 @@ def drained(acknowledged: Mapping[tuple[int, int], int], partitions: int, group:
         for lane, last in acknowledged.items()
         if max(p.highest[lane[0] * partitions + lane[1]] for p in group) < last
     ]
-    if not behind:
-        return Drained(True, "every lane's last acknowledged message was seen")
     remaining = [r for p in group for r in p.remaining]
+    if not behind:
+        held = max((r for r in remaining if r is not None), default=0)
+        received = sum(p.received for p in group)
+        if held and messages is not None and received != messages:
+            return Drained(False, f"{received} of {messages} messages received; the broker may bring {held} again")
+        return Drained(True, "every lane's last acknowledged message was seen")
     if all(r == 0 for r in remaining):
         return Drained(True, f"the broker holds nothing more; {len(behind)} lanes end before their last message")
     left = sum(r for r in remaining if r is not None)
