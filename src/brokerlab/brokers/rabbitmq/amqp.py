@@ -48,7 +48,8 @@ class AmqpLink:
         self.on_frames: Callable[[memoryview], tuple[int, bool]] | None = None
         self.on_method: Callable[[Any], None] | None = None
         self.blocked = False  # the server's memory or disk alarm: it reads nothing more from publishers
-        until = time.monotonic() + connect_s
+        self._last_write = self._last_read = time.monotonic()
+        until = self._last_read + connect_s
         self._wire = Wire(address, security, connect_s)
         try:
             self._handshake(name, *credentials(security), until)
@@ -74,7 +75,6 @@ class AmqpLink:
         self._send(0, spec.Connection.TuneOk(min(2047, tune.channel_max or 2047), self.frame_max, HEARTBEAT_S))
         self._send(0, spec.Connection.Open("/"))
         self._expect(spec.Connection.OpenOk, until)
-        self._last_write = self._last_read = time.monotonic()
         self._send(CHANNEL, spec.Channel.Open())
         self._expect(spec.Channel.OpenOk, until)
 
@@ -117,9 +117,7 @@ class AmqpLink:
         self._wire.flush()
         came = self._read()
         now = time.monotonic()
-        if came:
-            self._last_read = now
-        elif now - self._last_read > 2 * HEARTBEAT_S:
+        if not came and now - self._last_read > 2 * HEARTBEAT_S:
             raise TimeoutError("the server has been silent for two heartbeats")
         if now - self._last_write > HEARTBEAT_S / 2:
             self.write(frame.Heartbeat().marshal())
@@ -132,6 +130,7 @@ class AmqpLink:
         data = self._wire.read()
         if not data:
             return False
+        self._last_read = time.monotonic()
         self._buffer += data
         self._take_frames()
         return True

@@ -41,13 +41,20 @@ class AmqpProducer:
         self._return: tuple[int, str] | None = None  # a basic.return whose header has not come yet
         self._retry_at = 0.0
         self._link: AmqpLink | None = None
-        self._use(open_link(self._endpoint, self._name, number))
+        try:
+            self._use(open_link(self._endpoint, self._name, number))
+        except OSError as e:
+            raise BrokerError(f"RabbitMQ does not confirm publishing: {e}") from e
 
     def _use(self, link: AmqpLink) -> None:
         link.on_frames, link.on_method = self._on_frames, self._on_method
         self._unconfirmed = Unconfirmed()
         self._encoder = PublishEncoder(self._routes, link.frame_max)
-        link.call(spec.Confirm.Select())
+        try:
+            link.call(spec.Confirm.Select(), RECONNECT_S)
+        except OSError:
+            link.abandon()
+            raise
         self._link = link
 
     def send(self, block: Block) -> int:
@@ -140,7 +147,7 @@ class AmqpProducer:
         address = addresses_from(self._endpoint, self._address)[0]
         try:
             self._use(AmqpLink(address, self._endpoint.security, self._name, RECONNECT_S))
-        except (OSError, AMQPError, BrokerError):
+        except (OSError, AMQPError):
             self._retry_at = time.monotonic() + RECONNECT_EVERY_S
 
     def close(self, deadline_mono_ns: int) -> None:

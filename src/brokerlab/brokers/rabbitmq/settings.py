@@ -26,6 +26,7 @@ SERVER_NAMES = (
     "raft.wal_max_batch_size",
     "raft.segment_max_entries",
 )
+MOST_STREAMS = 255  # publishers and subscriptions have numbers of eight bits, one of which is kept for questions
 CLIENT_DEFAULTS = {
     "prefetch": 2000,  # classic, quorum: unacknowledged messages a consumer may hold of each queue
     "credit": 10,  # stream: chunks that may be under way to a consumer of each stream
@@ -105,6 +106,9 @@ def problems(cell: CellPlan) -> list[str]:
     levels = LEVELS[kind].get(cell.nodes, ())
     if levels and cell.durability not in levels:
         found.append(f"durability: a {kind} queue with {cell.nodes} nodes gives {levels[0]}, not {cell.durability}")
+    streams = cell.destinations * cell.partitions
+    if kind == "stream" and streams > MOST_STREAMS:
+        found.append(f"destinations: {streams} streams, but one connection can have {MOST_STREAMS} at most")
     return found
 
 

@@ -84,6 +84,13 @@ def test_unknown_and_malformed_settings_are_named_with_the_nearest_known_one() -
     assert "65535" in found[3]
 
 
+def test_more_streams_than_a_connection_can_number_are_refused() -> None:
+    assert problems(cell("rabbitmq-stream", 1, "L4", destinations=5, partitions=51)) == []
+    (problem,) = problems(cell("rabbitmq-stream", 1, "L4", destinations=4, partitions=64))
+    assert "256 streams" in problem
+    assert problems(cell("rabbitmq-quorum", 1, "L3", destinations=4, partitions=64)) == []
+
+
 def test_a_quorum_queue_never_drops_what_is_given_back_often() -> None:
     assert RabbitSettings("quorum", 3, {}).arguments()["x-delivery-limit"] == -1
 
