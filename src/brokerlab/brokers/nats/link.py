@@ -73,7 +73,8 @@ class Link:
         self._refused = self.loop.create_future()
         connecting = self.loop.create_task(connect)
         try:
-            await asyncio.wait({connecting, self._refused}, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {connecting, self._refused}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if self._refused.done():
                 self.last_error = self._refused.result()  # a broken pipe may have come after it
                 raise Error(self.last_error)
