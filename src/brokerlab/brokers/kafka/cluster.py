@@ -16,7 +16,7 @@ from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kafka import security, server
 from brokerlab.brokers.kafka.access import leader_of
 from brokerlab.brokers.kafka.install import VERSION, KafkaJars
-from brokerlab.brokers.kafka.probe import READABLE
+from brokerlab.brokers.kafka.probe import READABLE, JolokiaProbe
 from brokerlab.brokers.kafka.readiness import prove_ready
 from brokerlab.cluster.cache import entry, exclusive, write_whole
 from brokerlab.cluster.certificates import Certificates, make_certificates
@@ -28,6 +28,7 @@ from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint, Security
 
 _STOP_GRACE_S = 20.0
+_FIRST_FIGURES_S = 20.0
 
 
 class KafkaCluster:
@@ -106,6 +107,8 @@ class KafkaCluster:
             log_tail=self.log_tail,
         )
         prove_ready(self.endpoint(), len(self._layouts), deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail)
+        # The first request loads the agents' classes and takes longer than a probe waits: not during a run.
+        JolokiaProbe(self.nodes(), _FIRST_FIGURES_S).read()
 
     def _all_listen(self) -> bool:
         for layout in self._layouts:

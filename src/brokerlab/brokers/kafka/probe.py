@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 from urllib.error import URLError
@@ -109,20 +110,25 @@ def _collections(node: str, collectors: Mapping[str, Mapping[str, float]] | None
 
 
 class JolokiaProbe:
-    """Reads all nodes that have a Jolokia address."""
+    """Reads all nodes that have a Jolokia address, at the same time: a slow one must not keep the others waiting."""
 
-    def __init__(self, nodes: tuple[NodeInfo, ...]) -> None:
+    def __init__(self, nodes: tuple[NodeInfo, ...], timeout_s: float = _TIMEOUT_S) -> None:
         self._addresses = {node.name: node.urls["jolokia"] for node in nodes if "jolokia" in node.urls}
         self._open = build_opener(ProxyHandler({})).open  # a proxy of the environment must not see loopback
         self._body = bulk_request()
+        self._timeout_s = timeout_s
 
     def read(self) -> list[Reading]:
-        return [reading for name, url in self._addresses.items() for reading in self._read_node(name, url)]
+        if not self._addresses:
+            return []
+        with ThreadPoolExecutor(len(self._addresses)) as pool:
+            read = pool.map(self._read_node, self._addresses.keys(), self._addresses.values())
+            return [reading for of_node in read for reading in of_node]
 
     def _read_node(self, name: str, url: str) -> list[Reading]:
         request = Request(url, self._body, {"Content-Type": "application/json", "Origin": JOLOKIA_ORIGIN})
         try:
-            with self._open(request, timeout=_TIMEOUT_S) as response:
+            with self._open(request, timeout=self._timeout_s) as response:
                 answers = json.load(response)
         except (URLError, OSError, ValueError):
             return []
