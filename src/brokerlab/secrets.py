@@ -16,7 +16,8 @@ SHORTEST_HIDDEN = 4  # shorter ones would be found inside ordinary words
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SECRET_NAME = re.compile(
-    r"pass(?:word(?!_encryption)|wd|phrase)|secret|jaas|credential|requirepass|masterauth|default_pass|private.?key|api.?key", re.I
+    r"pass(?:word(?!_encryption)|wd|phrase)|secret|jaas|credential|requirepass|masterauth|default_pass|private.?key|api.?key",
+    re.I,
 )
 _ADDRESS_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 

@@ -16,7 +16,15 @@ from brokerlab.workload.template import commented_workload
 
 
 def test_the_promised_workloads_are_there():
-    assert set(shipped.names()) == {"backlog-drain", "burst", "demo", "fan-out", "lose-a-node", "max-throughput", "steady"}
+    assert set(shipped.names()) == {
+        "backlog-drain",
+        "burst",
+        "demo",
+        "fan-out",
+        "lose-a-node",
+        "max-throughput",
+        "steady",
+    }
 
 
 @pytest.mark.parametrize("name", shipped.names())
