@@ -25,7 +25,7 @@ from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, RunPlan
 from brokerlab.results.directory import RunDirectory
 from brokerlab.secrets import redacted_settings
 
-READY_S = 180.0
+READY_S = 300.0
 PROBE_READY_S = 15.0
 START_IN_NS = 600_000_000
 SECOND_NS = 1_000_000_000

@@ -14,7 +14,7 @@ from brokerlab.brokers.contract import Admin, Broker, Cluster, Consumer
 from brokerlab.brokers.registry import BROKERS, broker_named
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
 
-START_S = 180.0
+START_S = 300.0
 
 
 def weakest_level(broker: Broker, nodes: int) -> Durability:
@@ -29,6 +29,14 @@ def offered() -> list[tuple[str, int]]:
 def in_every_test_run(name: str, nodes: int) -> bool:
     """One node of every broker, three where they start in seconds; the others belong to `make test-all`."""
     return nodes == 1 or (name, nodes) in {("nats", 3), ("kafka", 3)}
+
+
+SLOW_TO_START = {"pulsar", "kafka-kmq", "redis-cluster", "valkey-cluster"}
+
+
+def every_broker() -> list[Any]:
+    """Parameters for tests that start a broker of their own."""
+    return [pytest.param(name, marks=pytest.mark.slow) if name in SLOW_TO_START else name for name in BROKERS]
 
 
 def server_parameters() -> list[Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 from contract_load import PATIENCE_S, cell_for, deadline
-from contract_servers import Running, offered, start, weakest_level
+from contract_servers import Running, every_broker, in_every_test_run, offered, start, weakest_level
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.brokers.registry import BROKERS, broker_named
@@ -23,7 +23,7 @@ def fewest_nodes(broker: Broker) -> int:
     return min(broker.capabilities.nodes)
 
 
-@pytest.mark.parametrize("name", BROKERS)
+@pytest.mark.parametrize("name", every_broker())
 def test_a_killed_server_makes_open_messages_unknown_and_nothing_hangs(name: str, tmp_path: Path) -> None:
     broker = broker_named(name)
     nodes = fewest_nodes(broker)
@@ -73,14 +73,14 @@ def _freeze(process: psutil.Process) -> None:
 
 def _settles_unknown_or_stays_open(name: str, sender, taken: int) -> None:  # type: ignore[no-untyped-def]
     """librdkafka keeps trying until its message timeout: there the engine's own timeout calls them unknown."""
-    until = deadline(5.0 if name == "kafka" else PATIENCE_S)
+    until = deadline(5.0 if name.startswith("kafka") else PATIENCE_S)
     while len(sender.outcomes) < sender.taken and time.monotonic_ns() < until:
         sender.collect()
         time.sleep(0.001)
     late = [outcome for index, outcome in sender.outcomes.items() if index >= 100]
     assert ACKNOWLEDGED not in late
     assert set(late) <= {UNKNOWN}
-    if name != "kafka":
+    if not name.startswith("kafka"):
         assert len(late) == taken
         assert sum(sender.errors.values()) == taken
 
@@ -96,7 +96,7 @@ def _gives_nothing_or_says_so(consumer) -> None:  # type: ignore[no-untyped-def]
 
 
 LEVELS = [
-    (name, nodes, level)
+    pytest.param(name, nodes, level, marks=[] if in_every_test_run(name, nodes) else [pytest.mark.slow])
     for name, nodes in offered()
     for level in broker_named(name).capabilities.durability_levels[nodes]
     if level != weakest_level(broker_named(name), nodes)  # those run through the whole suite
@@ -134,7 +134,7 @@ def test_levels_and_node_counts_not_offered_are_absent_from_capabilities(name: s
             assert Durability.L2 not in levels
 
 
-@pytest.mark.parametrize("name", BROKERS)
+@pytest.mark.parametrize("name", every_broker())
 def test_a_stopped_cluster_leaves_no_process_and_no_data(name: str, tmp_path: Path) -> None:
     broker = broker_named(name)
     nodes = fewest_nodes(broker)

@@ -84,9 +84,6 @@ class Link:
             self._lose(self._connection.get_error_message())
 
     def _connect_further(self, connection: pq.abc.PGconn) -> None:
-        if time.monotonic_ns() > self._give_up_ns:
-            self._lose("connecting took too long")
-            return
         self._polling = pq.PollingStatus(connection.connect_poll())
         if self._polling == pq.PollingStatus.FAILED:
             self._lose(connection.get_error_message())
@@ -130,7 +127,9 @@ class Link:
                 if not self._closed and time.monotonic_ns() >= self._retry_ns:
                     self._begin()
             elif self._polling != pq.PollingStatus.OK:
-                if self._socket_ready(connection, 0):
+                if time.monotonic_ns() > self._give_up_ns:
+                    self._lose("connecting took too long")
+                elif self._socket_ready(connection, 0):
                     self._connect_further(connection)
             elif self._open or self._socket_ready(connection, 0):
                 self._exchange(connection)

@@ -46,6 +46,7 @@ class PulsarBroker:
             "as many bookies as the namespace's ack quorum have it in their journal; "
             "fsynced before only with journalSyncData=true"
         ),
+        security=("tls", "password"),
         can_lose_a_node=(3,),
     )
 

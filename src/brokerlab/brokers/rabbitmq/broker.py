@@ -47,6 +47,7 @@ class RabbitBroker:
             redelivery=True,
             positions=is_stream,
             acknowledgement=_PROMISES[queue_kind],
+            security=("tls", "password"),
             can_lose_a_node=() if queue_kind == "classic" else (3,),  # a classic queue lives on one node
         )
 
