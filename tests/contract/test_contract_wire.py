@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from contract_load import PATIENCE_S, Received, Sender, cell_for, deadline, unpack
+from contract_load import PATIENCE_S, Received, Sender, cell_for, deadline, unpack, wait_remaining
 from contract_servers import START_S, Running, weakest_level
 from wire import Direction, Wire
 
@@ -161,6 +161,11 @@ class Receiver:
                 f"{len(missing)} acknowledged messages never came: {sorted(missing)[:5]}"
             )
 
+    def until_quiet(self) -> None:
+        """Until all acknowledgements have arrived: what is still on the wire would count as bytes of the test's."""
+        assert self._consumer is not None
+        wait_remaining(self._consumer, 0)
+
 
 def identities(sender: Sender, outcome: int) -> set[tuple[int, int, int]]:
     """Messages are numbered in turn over the partitions, so that an index says which message it is."""
@@ -216,6 +221,7 @@ def begin(running: Wired) -> tuple[Wire, str, Sender, Receiver]:
     sender.send(BEFORE)
     assert set(sender.settle().values()) == {ACKNOWLEDGED}
     receiver.until_received(identities(sender, ACKNOWLEDGED))
+    receiver.until_quiet()
     for direction, count in wire.passed.items():
         carried = count - before[direction]
         assert carried >= BEFORE * sender.message_bytes, f"messages go past the wire: {carried} bytes {direction}"
