@@ -159,18 +159,24 @@ int bl_sender_step(sender *s, int64_t now_ns) {
     return send_due(s, now_ns);
 }
 
-/* As soon as the next message is due, but not sooner than a tick; a tick when answers are awaited. */
+/* A tick from now when answers are awaited or several messages are due by then; when just one is, at its time (not
+ * within the next quarter of a tick); else when the next one is due, at the latest after idle_ns. */
 static int64_t next_wake(sender *const *senders, int64_t n, int64_t now_ns, int64_t idle_ns) {
-    int64_t tick = senders[0]->tick_ns, soonest = now_ns + idle_ns;
+    int64_t tick = senders[0]->tick_ns, soonest = INT64_MAX, due_by_then = 0;
     int awaited = 0;
     for (int64_t i = 0; i < n; i++) {
-        const sender *s = senders[i];
-        tick = min64(tick, s->tick_ns);
-        awaited |= s->in_flight > 0;
-        if (s->at < s->due_count) soonest = min64(soonest, s->due[s->at]);
+        tick = min64(tick, senders[i]->tick_ns);
+        awaited |= senders[i]->in_flight > 0;
     }
     int64_t earliest = now_ns + tick;
-    return awaited || soonest < earliest ? earliest : soonest;
+    for (int64_t i = 0; i < n; i++) {
+        const sender *s = senders[i];
+        if (s->at < s->due_count) soonest = min64(soonest, s->due[s->at]);
+        for (int64_t d = s->at; d < s->due_count && d < s->at + 2; d++) due_by_then += s->due[d] < earliest;
+    }
+    if (due_by_then == 1) return soonest > now_ns + tick / 4 ? soonest : now_ns + tick / 4;
+    if (due_by_then || awaited) return earliest;
+    return min64(soonest, now_ns + idle_ns);
 }
 
 /* Tick all senders until `until_ns`. `clock` holds the time, `ticks` counts. Returns 0 at the end; before it, when

@@ -13,7 +13,7 @@ from brokerlab.agent.sender import Sender
 from brokerlab.agent.ticks import ticks
 from brokerlab.model.plan import AgentPlan
 
-CONTROL_EVERY_NS = 20_000_000
+CONTROL_EVERY_NS = 50_000_000
 
 
 class Producing:
