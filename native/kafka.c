@@ -69,7 +69,7 @@ enum { OFFSET_STORED = -1000 };
     X(int, event_type, (const rd_kafka_event_t *))                                                                     \
     X(size_t, event_message_array, (rd_kafka_event_t *, const message **, size_t))                                     \
     X(void, event_destroy, (rd_kafka_event_t *))                                                                       \
-    X(int, flush, (rd_kafka_t *, int))                                                                                 \
+    X(int, outq_len, (rd_kafka_t *))                                                                                   \
     X(int, purge, (rd_kafka_t *, int))                                                                                 \
     X(const char *, err2name, (int))                                                                                   \
     X(topic_partition_list *, topic_partition_list_new, (int))                                                         \
@@ -211,8 +211,15 @@ int64_t bl_kafka_settled(producer *p, int64_t *indices, int32_t *errors, int64_t
     return n;
 }
 
-/* Wait up to timeout_ms for outstanding reports; they are then taken with bl_kafka_settled. */
-void bl_kafka_flush(producer *p, int timeout_ms) { rk.flush(p->client, timeout_ms); }
+/* Wait up to timeout_ms until nothing is outstanding. Reports are thrown away: whoever wants them asks before.
+ * (rd_kafka_flush would wait for reports that nobody takes any more.) */
+void bl_kafka_flush(producer *p, int timeout_ms) {
+    int64_t until = bl_now_ns() + (int64_t)timeout_ms * 1000000;
+    do {
+        rd_kafka_event_t *event = rk.queue_poll(p->queue, 5);
+        if (event) rk.event_destroy(event);
+    } while (rk.outq_len(p->client) > 0 && bl_now_ns() < until);
+}
 
 void bl_kafka_producer_free(producer *p) {
     if (p->event) rk.event_destroy(p->event);

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 from contract_load import PATIENCE_S, Received, Sender, cell_for, deadline, unpack, wait_remaining
-from contract_servers import START_S, Running, weakest_level
+from contract_servers import SLOW_TO_START, START_S, Running, weakest_level
 from wire import Direction, Wire
 
 from brokerlab.brokers.contract import Broker, Cluster, Consumer
@@ -29,7 +29,6 @@ QUICK = {"nats": {"ack_wait": "5s"}}
 
 # Clients that send again by themselves, so that a message stays open over a short break.
 RESENDING = ("kafka", "pulsar")
-SLOW = ("pulsar",)  # more than a minute to start on a busy machine
 
 
 def _advertise(cell: CellPlan, wire: Wire) -> CellPlan:
@@ -73,7 +72,13 @@ class Wired(Running):
 
 def one_node_brokers() -> list[object]:
     names = [name for name in BROKERS if 1 in broker_named(name).capabilities.nodes]
-    return [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in names]
+    return [
+        pytest.param(
+            name,
+            marks=[pytest.mark.xdist_group(f"wire-{name}"), *([pytest.mark.slow] if name in SLOW_TO_START else [])],
+        )
+        for name in names
+    ]
 
 
 @pytest.fixture(scope="module", params=one_node_brokers())

@@ -41,8 +41,9 @@ class Block:
         if n == 0:
             return []
         size, first = int(self.lengths[0]), int(self.offsets[0])
-        stride = int(self.offsets[-1] - first) // (n - 1) if n > 1 else size
-        if bool((self.lengths == size).all()) and first + stride * (n - 1) == int(self.offsets[-1]):
+        strides = np.diff(self.offsets)
+        stride = int(strides[0]) if n > 1 else size
+        if bool((self.lengths == size).all()) and bool((strides == stride).all()):
             # One strided view: 22 ns a message. 'V', not 'S', because 'S' drops trailing NULs.
             whole: npt.NDArray[np.void] = np.ndarray(n, f"V{size}", self.buffer, offset=first, strides=(stride,))
             messages: list[bytes] = whole.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterable
@@ -27,49 +28,86 @@ def _stat_fields(pid: int) -> list[str]:
         return f.read().rpartition(b")")[2].decode().split()
 
 
+def _children(pid: int) -> list[int]:
+    """What the main thread of a process started. (Looking at all threads of a JVM would cost too much.)"""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as f:  # noqa: PTH123 - called every second
+            return [int(child) for child in f.read().split()]
+    except OSError:
+        return []
+
+
 class ProcessProbe:
-    """One process, known by pid and start time: a pid that is used again is not mistaken for it."""
+    """One process, known by pid and start time (a pid that is used again is not mistaken for it), together with the
+    processes it started: PostgreSQL serves every connection with a child. What a child used before it ended counts as
+    far as it was seen. Memory that processes share counts once for each of them."""
 
     def __init__(self, name: str, pid: int) -> None:
         self.subject = f"process:{name}"
         self.pid = pid
         self._started: str | None = None
-        self._cpu_ns = 0
+        self._cpu_ns: dict[int, int] = {}
+        self._disk: dict[int, tuple[int, int]] = {}
+        self._disk_of_the_ended = (0, 0)
         self._at_ns = 0
 
     def read(self, now_ns: int) -> list[Reading]:
         """Readings now; nothing once the process is gone. cpu_cores needs a call before this one."""
         try:
             fields = _stat_fields(self.pid)
-            cpu_ns = cpu_time_ns(self.pid)
         except OSError:
             return []
         started = fields[19]
         if fields[0] == "Z" or (self._started is not None and started != self._started):
             return []
+        seen = {self.pid: fields}
+        for child in _children(self.pid):
+            with contextlib.suppress(OSError):
+                seen[child] = _stat_fields(child)
         readings = [
-            Reading(self.subject, "rss_bytes", int(fields[21]) * _PAGE_BYTES, "B"),
-            Reading(self.subject, "threads", int(fields[17]), "1"),
-            *self._files(),
+            Reading(self.subject, "rss_bytes", sum(int(f[21]) for f in seen.values()) * _PAGE_BYTES, "B"),
+            Reading(self.subject, "threads", sum(int(f[17]) for f in seen.values()), "1"),
+            *self._files(seen),
         ]
-        if self._started is not None and now_ns > self._at_ns:
-            cores = (cpu_ns - self._cpu_ns) / (now_ns - self._at_ns)
+        cores = self._cores(seen, now_ns)
+        if self._started is not None and cores is not None:
             readings.append(Reading(self.subject, "cpu_cores", cores, "cores"))
-        self._started, self._cpu_ns, self._at_ns = started, cpu_ns, now_ns
+        self._started = started
         return readings
 
-    def _files(self) -> list[Reading]:
+    def _cores(self, pids: Iterable[int], now_ns: int) -> float | None:
+        used: dict[int, int] = {}
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                used[pid] = cpu_time_ns(pid)
+        before, elapsed_ns = self._cpu_ns, now_ns - self._at_ns
+        self._cpu_ns, self._at_ns = used, now_ns
+        if elapsed_ns <= 0:
+            return None
+        return sum(ns - before.get(pid, 0) for pid, ns in used.items()) / elapsed_ns
+
+    def _files(self, pids: Iterable[int]) -> list[Reading]:
         """Disk traffic and open files; another user's process shows neither."""
-        try:
-            open_files = os.stat(f"/proc/{self.pid}/fd").st_size or len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH116, PTH208
-            text = Path(f"/proc/{self.pid}/io").read_text()
-        except OSError:
+        disk: dict[int, tuple[int, int]] = {}
+        open_files = 0
+        for pid in pids:
+            try:
+                open_files += os.stat(f"/proc/{pid}/fd").st_size or len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH116, PTH208
+                text = Path(f"/proc/{pid}/io").read_text()
+            except OSError:
+                continue
+            io = dict(line.split(": ") for line in text.splitlines())
+            disk[pid] = int(io["read_bytes"]), int(io["write_bytes"])
+        if not disk:
             return []
-        io = dict(line.split(": ") for line in text.splitlines())
+        ended = [self._disk_of_the_ended, *(d for pid, d in self._disk.items() if pid not in disk)]
+        self._disk_of_the_ended = sum(r for r, _ in ended), sum(w for _, w in ended)
+        self._disk = disk
+        read, written = (sum(d[k] for d in (self._disk_of_the_ended, *disk.values())) for k in (0, 1))
         return [
             Reading(self.subject, "open_files", open_files, "1"),
-            Reading(self.subject, "read_bytes_total", int(io["read_bytes"]), "B"),
-            Reading(self.subject, "write_bytes_total", int(io["write_bytes"]), "B"),
+            Reading(self.subject, "read_bytes_total", read, "B"),
+            Reading(self.subject, "write_bytes_total", written, "B"),
         ]
 
 

@@ -98,3 +98,36 @@ def test_foreign_cpu_is_busy_minus_known_and_keeps_its_sign() -> None:
     assert reading.value == pytest.approx(1.5, abs=0.1)  # a thousand seconds: what we used ourselves is nothing
     [negative] = foreign.read(2_001_000_000_000, -1.0)
     assert negative.value < 0
+
+
+def test_what_a_process_started_counts_with_it_also_after_it_ended() -> None:
+    code = (
+        "import subprocess, sys\n"
+        "busy = 'import sys, time\\nwhile time.process_time() < 0.3: pass\\nprint(1, flush=True)\\nsys.stdin.read()'\n"
+        "child = subprocess.Popen([sys.executable, '-c', busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "child.stdout.readline()\n"
+        "print('up', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "child.stdin.close()\n"
+        "child.wait()\n"
+        "print('alone', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        probe = ProcessProbe("postgresql-1", process.pid)
+        probe.read(0)
+        process.stdout.readline()
+        with_child = {r.metric: r.value for r in probe.read(1_000_000_000)}
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        alone = {r.metric: r.value for r in probe.read(2_000_000_000)}
+        process.stdin.close()
+    assert with_child["cpu_cores"] >= 0.3
+    assert with_child["threads"] == 2
+    assert alone["threads"] == 1
+    assert alone["cpu_cores"] >= 0
+    assert alone["write_bytes_total"] >= with_child["write_bytes_total"], "a total never falls"
