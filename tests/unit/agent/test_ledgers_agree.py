@@ -71,7 +71,8 @@ def produce(ledger: ProducerLedger, seed: int) -> list[dict[str, Any]]:
         for i, p in enumerate(partitions.tolist()):
             sequences[i] = next_sequence[p]
             next_sequence[p] += 1
-        now = int(scheduled[-1]) + int(random.integers(-200_000_000, 1_000_000))  # clocks may disagree: negatives
+        # Handed over before it was scheduled: negatives. But hand-overs follow each other on one monotonic clock.
+        now = max(now, int(scheduled[-1]) + int(random.integers(-200_000_000, 1_000_000)))
         ledger.sent(index, scheduled, partitions, sequences, np.full(n, 100, np.int32), now)
         open_messages += range(index, index + n)
         index += n
