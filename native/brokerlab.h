@@ -112,4 +112,25 @@ typedef struct {
 } bl_rows;
 void *bl_rows_grow(bl_rows *);
 
+/* ---- kafka_batch.c: record batches, as the consumer of kafka_fetch.c receives them ---- */
+enum { BL_BATCH_READABLE = 0, BL_BATCH_UNSUPPORTED = 1, BL_BATCH_DAMAGED = 2, BL_BATCH_HEADER_BYTES = 61 };
+
+typedef struct {
+    const uint8_t *at, *end;
+    int64_t base_offset, end_offset; /* of its first message; behind its last */
+    int32_t left, damaged;           /* messages not read yet */
+} bl_batch;
+
+uint32_t bl_crc32c(const uint8_t *data, int64_t bytes, int portable);
+int bl_batch_open(const uint8_t *batch, int64_t bytes, int check_crc, bl_batch *);
+int64_t bl_batch_next(bl_batch *, int64_t wanted, uint64_t *addresses, int32_t *lengths, int64_t *positions,
+                      int64_t most);
+
+static inline int32_t bl_big32(const uint8_t *at) {
+    return (int32_t)((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]);
+}
+static inline int64_t bl_big64(const uint8_t *at) {
+    return (int64_t)((uint64_t)(uint32_t)bl_big32(at) << 32 | (uint32_t)bl_big32(at + 4));
+}
+
 #endif

@@ -265,12 +265,16 @@ consumer *bl_kafka_consumer_new(const char **names, const char **values, int set
     return c;
 }
 
-/* Take every partition whose number leaves `member` when divided by `members`, from the committed offset or the
- * beginning. Assigned, not subscribed: a group that rebalances while it is measured measures the rebalance. */
-int bl_kafka_assign(consumer *c, int member, int members) {
+/* Take every partition whose number leaves `member` when divided by `members`: from its offset here where that is not
+ * negative, else from the committed offset or the beginning. Assigned, not subscribed: a group that rebalances while it
+ * is measured measures the rebalance. */
+int bl_kafka_assign(consumer *c, int member, int members, const int64_t *offsets) {
     topic_partition_list *list = rk.topic_partition_list_new(c->topics * c->partitions);
-    for (int i = member; i < c->topics * c->partitions; i += members)
-        rk.topic_partition_list_add(list, c->topic[i / c->partitions], i % c->partitions)->offset = OFFSET_STORED;
+    for (int i = member; i < c->topics * c->partitions; i += members) {
+        topic_partition *one = rk.topic_partition_list_add(list, c->topic[i / c->partitions], i % c->partitions);
+        one->offset = OFFSET_STORED;
+        if (offsets[i] >= 0) one->offset = c->next_offset[i] = offsets[i];
+    }
     int error = rk.assign(c->client, list);
     rk.topic_partition_list_destroy(list);
     return error;

@@ -119,6 +119,10 @@ class KafkaBroker:
         check_plan_access(plan)
         native = _native_for(plan)
         if native is not None:
+            from brokerlab.brokers.kafka.driver_fetch import FetchConsumer, can_read
+
+            if can_read(plan):
+                return FetchConsumer(plan, number)
             made: Consumer = native.NativeConsumer(plan, number)
             return made
         from brokerlab.brokers.kafka.driver import PythonConsumer

@@ -145,7 +145,8 @@ class NativeConsumer:
     path = PATH
     epoch = 0  # partitions are assigned once and stay
 
-    def __init__(self, plan: AgentPlan, number: int) -> None:
+    def __init__(self, plan: AgentPlan, number: int, assign: bool = True) -> None:
+        """Without `assign` it only keeps the group's positions, until told to read."""
         assert plan.consumers is not None
         self._lib = _lib()
         self._handle = _new(self._lib.bl_kafka_consumer_new, consumer_properties(plan), plan, RECEIVE_MOST)
@@ -161,10 +162,16 @@ class NativeConsumer:
         self._error = np.zeros(1, np.int32)
         self._columns = tuple(address(a) for a in (self._addresses, self._lengths, self._positions, self._error))
         self._closed = False
-        members = plan.consumers.per_group
-        self._share = slice(number % members, None, members)
+        self._members = plan.consumers.per_group
+        self._number = number % self._members
+        self._share = slice(self._number, None, self._members)
         self._backlog = Backlog(plan, assigned_partitions(plan, number))
-        error = self._lib.bl_kafka_assign(self._handle, number % members, members)
+        if assign:
+            self.assign(np.full(lanes, -1, np.int64))
+
+    def assign(self, offsets: npt.NDArray[np.int64]) -> None:
+        """Begin to read: each partition at its offset here, or where the group was when that is negative."""
+        error = self._lib.bl_kafka_assign(self._handle, self._number, self._members, address(offsets))
         if error:
             raise BrokerError(f"Kafka refused the assignment: {self._lib.bl_kafka_error_name(error).decode()}")
 

@@ -1,0 +1,270 @@
+"""The consumer that speaks Kafka's Fetch protocol itself, for plain connections (native/kafka_fetch.c).
+
+librdkafka makes an object of every message; here messages are addresses into the receive buffer. What is asked rarely
+goes through librdkafka all the same: who leads, where partitions begin, the group's positions. A batch that is
+compressed, or older than Kafka 0.11, is more than it can read: then it goes on with librdkafka where it was.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import socket
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from brokerlab.brokers.kafka.backlog import Backlog, assigned_partitions
+from brokerlab.brokers.kafka.driver_native import NativeConsumer
+from brokerlab.brokers.kafka.leaders import Leaders, Where
+from brokerlab.brokers.kafka.outcomes import consumer_must_stop
+from brokerlab.brokers.kafka.settings import CONSUMER_SETTINGS, SHARED_SETTINGS
+from brokerlab.errors import BrokerError
+from brokerlab.model.blocks import Deliveries, no_deliveries
+from brokerlab.model.plan import AgentPlan
+from brokerlab.native.loader import address, library
+
+PATH = "native (Kafka protocol in C)"
+RECEIVE_MOST = 8192
+DIAL_EVERY_NS = 200_000_000
+ASK_EVERY_NS = 200_000_000
+SERVE_EVERY_NS = 1_000_000_000
+UNKNOWN_MOST_NS = 30_000_000_000  # a topic nobody knows for so long does not come back
+CONNECTIONS_MOST = 64  # as native/kafka_fetch.h has it
+DAMAGED, UNSUPPORTED = -2, -3  # as native/kafka_fetch.c has them
+OFFSET_OUT_OF_RANGE = 1  # Kafka's code
+
+# Settings with their defaults, in the order of bl_fetch_new; the second name is an alias.
+_FETCH = (
+    ("fetch.wait.max.ms", "", 500),
+    ("fetch.min.bytes", "", 1),
+    ("fetch.max.bytes", "", 52_428_800),
+    ("fetch.message.max.bytes", "max.partition.fetch.bytes", 1_048_576),
+)
+_CHECK, _RECEIVE_BUFFER = "check.crcs", "socket.receive.buffer.bytes"
+# About queues that are not there, members of a group that are assigned, or the connection for the group's positions.
+_WITHOUT_MEANING = frozenset(
+    [
+        "auto.commit.interval.ms",
+        "fetch.queue.backoff.ms",
+        "group.protocol",
+        "heartbeat.interval.ms",
+        "max.poll.interval.ms",
+        "partition.assignment.strategy",
+        "queued.max.messages.kbytes",
+        "queued.min.messages",
+        "session.timeout.ms",
+        "socket.nagle.disable",
+    ]
+)
+_KNOWN = _WITHOUT_MEANING | {_CHECK, _RECEIVE_BUFFER} | {name for names in _FETCH for name in names[:2]}
+
+
+def can_read(plan: AgentPlan) -> bool:
+    """Whether this consumer can do what the plan asks: no security, no compression, no setting unknown here."""
+    settings = plan.client_settings
+    compression = settings.get("compression.type", settings.get("compression.codec", "none"))
+    asked = {name for name in settings if name in CONSUMER_SETTINGS | SHARED_SETTINGS}
+    plain = plan.endpoint.security is None and not plan.endpoint.options
+    return plain and compression == "none" and asked <= _KNOWN
+
+
+class FetchConsumer:
+    """See brokers.contract.Consumer."""
+
+    epoch = 0  # partitions are assigned once and stay
+
+    def __init__(self, plan: AgentPlan, number: int) -> None:
+        assert plan.consumers is not None
+        lib = library()
+        if lib is None:
+            raise RuntimeError("the native Kafka consumer was asked for where it is not available")
+        self._lib = lib
+        self.path = PATH
+        self._automatic = plan.consumers.acknowledge == "automatic"
+        self._settings = dict(plan.client_settings)
+        everything = [(topic, p) for topic in plan.destinations for p in range(plan.partitions)]
+        mine = assigned_partitions(plan, number)
+        self._partitions = {n: one for n, one in enumerate(everything) if one in set(mine)}
+        self._addresses = np.zeros(RECEIVE_MOST, np.uint64)
+        self._lengths = np.zeros(RECEIVE_MOST, np.int32)
+        self._positions = np.zeros(RECEIVE_MOST, np.int64)
+        self._redelivered = np.zeros(RECEIVE_MOST, np.uint8)  # Kafka does not say
+        self._about = np.zeros(2, np.int64)  # time of arrival, whether something needs care
+        columns = (self._addresses, self._lengths, self._positions, self._about)
+        self._columns = tuple(address(a) for a in columns)
+        self._places: dict[Where, int] = {}  # the number of the connection to a broker
+        self._dial_at_ns: dict[int, int] = {}
+        self._lead_by: dict[int, int] = {}
+        self._ask_at_ns = self._serve_at_ns = self._unknown_since_ns = 0
+        self._last: Deliveries | None = None
+        self._reads_otherwise = False
+        self._handle: int | None = None
+        self._group = NativeConsumer(plan, number, assign=False)  # for the group's positions only
+        try:
+            self._begin(plan, mine)
+        except BrokerError:
+            self.close(0)
+            raise
+
+    def _begin(self, plan: AgentPlan, mine: list[tuple[str, int]]) -> None:
+        self._leaders = Leaders(plan, self._partitions)
+        self._leaders.ask_leaders()
+        committed = self._leaders.committed() if mine else {}
+        leaders = self._leaders.wait_for_leaders() if mine else {}
+        self._handle = self._made(plan)
+        self._backlog = Backlog(plan, mine)
+        lanes = len(plan.destinations) * plan.partitions
+        self._received: npt.NDArray[np.int64] = self._view(self._lib.bl_fetch_positions, ctypes.c_int64, lanes)
+        self._errors: npt.NDArray[np.int32] = self._view(self._lib.bl_fetch_errors, ctypes.c_int32, lanes)
+        for number in self._partitions:
+            self._lib.bl_fetch_seek(self._handle, number, committed.get(number, 0))
+        self._follow(leaders, time.monotonic_ns())
+
+    def _made(self, plan: AgentPlan) -> int:
+        topics = (ctypes.c_char_p * len(plan.destinations))(*(t.encode() for t in plan.destinations))
+        values = [int(self._settings.get(name, self._settings.get(alias, most))) for name, alias, most in _FETCH]
+        values.append(self._settings.get(_CHECK, "true") == "true")
+        settings = np.array(values, np.int64)
+        made = self._lib.bl_fetch_new(
+            plan.agent.encode(), topics, len(plan.destinations), plan.partitions, address(settings)
+        )
+        return int(made)
+
+    def _view(self, of: Any, kind: Any, count: int) -> npt.NDArray[Any]:
+        """The C array itself, not a copy: it lives as long as the consumer."""
+        return np.ctypeslib.as_array(ctypes.cast(of(self._handle), ctypes.POINTER(kind)), (count,))
+
+    def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
+        if self._reads_otherwise:
+            return self._group.receive(most, deadline_mono_ns)
+        self._acknowledge_last()
+        if self._about[1]:
+            self._mend()
+        most = min(most, RECEIVE_MOST)
+        while (n := self._lib.bl_fetch_receive(self._handle, deadline_mono_ns, most, *self._columns)) < 0:
+            if n == UNSUPPORTED:
+                self._read_otherwise()
+                return self._group.receive(most, deadline_mono_ns)
+            if n == DAMAGED:
+                raise BrokerError(f"the consumer cannot go on: {self._why()}")
+            self._mend()
+            now = time.monotonic_ns()
+            if now >= deadline_mono_ns:
+                return no_deliveries(now)
+        arrived_mono_ns = int(self._about[0])
+        if arrived_mono_ns >= self._serve_at_ns:
+            self._serve_at_ns = arrived_mono_ns + SERVE_EVERY_NS
+            self._group.receive(1, 0)  # has no partitions; tells of errors of the group
+        if n == 0:
+            return no_deliveries(arrived_mono_ns)
+        self._last = Deliveries(
+            addresses=self._addresses[:n],
+            lengths=self._lengths[:n],
+            arrived_mono_ns=arrived_mono_ns,
+            positions=self._positions[:n],
+            redelivered=self._redelivered[:n],
+            token=self._received.copy(),
+        )
+        return self._last
+
+    def acknowledge(self, deliveries: Deliveries) -> None:
+        """Kafka acknowledges a position, so a commit covers everything received before; it is not waited for."""
+        self._group.acknowledge(deliveries)
+
+    def _acknowledge_last(self) -> None:
+        """What is acknowledged automatically counts as done when more is asked for."""
+        if self._automatic and self._last is not None:
+            self._group.acknowledge(self._last)
+            self._last = None
+
+    def remaining(self) -> int | None:
+        if self._reads_otherwise:
+            return self._group.remaining()
+        return self._backlog.remaining([int(self._received[number]) for number in self._partitions])
+
+    def close(self, deadline_mono_ns: int) -> None:
+        self._acknowledge_last()
+        self._group.close(deadline_mono_ns)
+        if self._handle is not None:
+            self._received, self._errors = self._received.copy(), self._errors.copy()
+            self._lib.bl_fetch_free(self._handle)
+            self._handle = None
+
+    # ---- what goes wrong
+
+    def _why(self) -> str:
+        return str(self._lib.bl_fetch_why(self._handle).decode(errors="replace"))
+
+    def _read_otherwise(self) -> None:
+        """Go on with librdkafka, behind what was handed out."""
+        self._acknowledge_last()
+        self._group.assign(self._received)
+        self._reads_otherwise = True
+        self.path = self._group.path
+
+    def _mend(self) -> None:
+        """One step towards all partitions being fetched again; never waits."""
+        now = time.monotonic_ns()
+        errors = {number: int(self._errors[number]) for number in self._partitions if self._errors[number]}
+        self._stop_for(errors)
+        for number, offset in self._leaders.beginnings().items():
+            if errors.get(number) == OFFSET_OUT_OF_RANGE:
+                self._lib.bl_fetch_seek(self._handle, number, offset)
+        if out := [number for number, error in errors.items() if error == OFFSET_OUT_OF_RANGE]:
+            self._leaders.ask_beginnings(out)
+        found = self._leaders.leaders()
+        if found is not None:
+            self._note_unknown(now)
+            self._follow({n: w for n, w in found.items() if errors.get(n) != OFFSET_OUT_OF_RANGE}, now)
+        elif now >= self._ask_at_ns:
+            self._ask_at_ns = now + ASK_EVERY_NS
+            self._leaders.ask_leaders()
+        for where, place in self._places.items():
+            if place in self._lead_by.values() and not self._lib.bl_fetch_is_up(self._handle, place):
+                self._dial(where, place, now)
+
+    def _stop_for(self, errors: dict[int, int]) -> None:
+        for error in errors.values():
+            if consumer_must_stop(error):
+                raise BrokerError(f"the consumer cannot go on: {self._lib.bl_kafka_error_name(error).decode()}")
+
+    def _note_unknown(self, now: int) -> None:
+        if not self._leaders.unknown_topic:
+            self._unknown_since_ns = 0
+        elif not self._unknown_since_ns:
+            self._unknown_since_ns = now
+        elif now - self._unknown_since_ns > UNKNOWN_MOST_NS:
+            raise BrokerError("the consumer cannot go on: its destination is not there any more")
+
+    def _follow(self, leaders: dict[int, Where | None], now: int) -> None:
+        """Fetch each partition from its leader; one that nobody leads waits."""
+        for number, where in leaders.items():
+            place = -1
+            if where is not None:
+                place = self._places.setdefault(where, len(self._places))
+                if place >= CONNECTIONS_MOST:
+                    raise BrokerError(f"more than {CONNECTIONS_MOST} brokers lead the partitions of one consumer")
+                if not self._lib.bl_fetch_is_up(self._handle, place):
+                    self._dial(where, place, now)
+            self._lead_by[number] = place
+            self._lib.bl_fetch_lead(self._handle, number, place)
+
+    def _dial(self, where: Where, place: int, now: int) -> None:
+        """Begin to connect; how it ends shows when it is used."""
+        if now < self._dial_at_ns.get(place, 0):
+            return
+        self._dial_at_ns[place] = now + DIAL_EVERY_NS
+        try:
+            family, _, _, _, found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)[0]
+        except OSError:
+            return
+        with socket.socket(family, socket.SOCK_STREAM) as made:
+            made.setblocking(False)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if receive_buffer := int(self._settings.get(_RECEIVE_BUFFER, 0)):
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+            if made.connect_ex(found) in (0, errno.EINPROGRESS):
+                self._lib.bl_fetch_attach(self._handle, place, made.detach())

@@ -1,0 +1,154 @@
+"""The consumer's part of the contract again on librdkafka, which the suite itself takes only with security; and the two
+native consumers side by side: one goes on where the other stopped."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from contract_load import Sender, agent_plan, cell_for, deadline, receive, unpack, wait_remaining
+from contract_servers import Running, start
+from test_contract import (  # noqa: F401 - these run here with the fixture below
+    test_a_group_resumes_where_it_stopped_after_its_consumer_reconnects,
+    test_automatic_acknowledgement_leaves_nothing_behind,
+    test_consumers_of_one_group_share_the_messages,
+    test_independent_groups_each_receive_everything,
+    test_messages_of_many_sizes_arrive_intact,
+    test_positions_grow_within_a_lane_where_the_broker_has_them,
+    test_receive_gives_no_more_than_asked_and_returns_at_its_deadline,
+    test_remaining_counts_down_from_the_backlog_to_nothing,
+    test_several_destinations_are_told_apart_by_the_partition_number,
+    test_what_was_not_acknowledged_comes_again_and_what_was_does_not,
+)
+
+from brokerlab.brokers.contract import Consumer
+from brokerlab.brokers.kafka.broker import KafkaBroker
+from brokerlab.brokers.kafka.client import admin_properties
+from brokerlab.errors import BrokerError
+from brokerlab.model.blocks import ACKNOWLEDGED
+from brokerlab.model.plan import AgentPlan, Durability
+from brokerlab.native import library, why_not
+
+pytestmark = pytest.mark.skipif(library() is None, reason=f"no C library: {why_not()}")
+
+FETCH, LIBRDKAFKA = "native (Kafka protocol in C)", "native (librdkafka through C)"
+LEFT_TO_LIBRDKAFKA = {"isolation.level": "read_committed"}
+
+
+class OnLibrdkafka(KafkaBroker):
+    """Every consumer on librdkafka, by a setting the other one does not have."""
+
+    def consumer(self, plan: AgentPlan, number: int) -> Consumer:
+        return super().consumer(plan.model_copy(update={"client_settings": LEFT_TO_LIBRDKAFKA}), number)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    broker = OnLibrdkafka()
+    cell = cell_for("kafka", 1, Durability.L4)
+    cluster = start(broker, cell, tmp_path_factory.mktemp("kafka"))
+    admin = broker.admin(cluster.endpoint(), cell)
+    try:
+        yield Running(broker, cell, cluster, admin)
+    finally:
+        admin.close()
+        cluster.stop()
+        cluster.clean()
+
+
+@pytest.fixture
+def running(server: Running) -> Iterator[Running]:
+    yield server
+    server.end_test()
+
+
+@pytest.fixture
+def fetching(server: Running) -> Iterator[Running]:
+    """The same server, with the consumer that speaks for itself."""
+    made = Running(KafkaBroker(), server.cell, server.cluster, server.admin)
+    yield made
+    made.end_test()
+
+
+def sent(sender: Sender, count: int) -> None:
+    sender.send(count)
+    assert {sender.settle()[i] for i in range(sender.taken - count, sender.taken)} == {ACKNOWLEDGED}
+
+
+def test_each_path_is_the_one_it_says(running: Running, fetching: Running) -> None:
+    name = running.destination("g")
+    assert running.consumer("g", name).path == LIBRDKAFKA
+    assert fetching.consumer("g", name).path == FETCH
+
+
+def test_one_path_goes_on_where_the_other_stopped(running: Running, fetching: Running) -> None:
+    name = running.destination("g")
+    sender = running.sender(name)
+    fetching.group = running.group  # type: ignore[method-assign] - one group for both
+    seen: set[tuple[int, int, int]] = set()
+    for turn, side in enumerate((fetching, running, fetching)):
+        sent(sender, 100)
+        consumer = side.consumer("g", name)
+        (got,) = receive([consumer], 100)
+        assert not seen & {m.identity for m in got}, f"turn {turn} read again what was acknowledged"
+        seen |= {m.identity for m in got}
+        consumer.close(deadline(10))
+    assert len(seen) == 300
+
+
+def test_compressed_batches_are_read_on_by_librdkafka_and_nothing_is_lost_or_doubled(fetching: Running) -> None:
+    name = fetching.destination("g")
+    plain = fetching.sender(name, number=0)
+    sent(plain, 300)
+    consumer = fetching.consumer("g", name)
+    (before,) = receive([consumer], 300)
+    assert consumer.path == FETCH
+    settings = {"compression.type": "lz4", "linger.ms": "50"}
+    plan = agent_plan(fetching.cell, fetching.endpoint, (name,)).model_copy(update={"client_settings": settings})
+    packed = Sender(fetching.broker.producer(plan, 1), fetching.cell.partitions, number=1)
+    sent(packed, 300)
+    packed.producer.close(deadline(5))
+    (between,) = receive([consumer], 300)
+    assert consumer.path == LIBRDKAFKA
+    sent(plain, 300)
+    (after,) = receive([consumer], 300)
+    every = [m.identity for m in (*before, *between, *after)]
+    assert len(every) == len(set(every)) == 900
+    wait_remaining(consumer, 0)
+    consumer.close(deadline(10))
+    again = fetching.consumer("g", name)
+    assert again.remaining() == 0
+    assert unpack(again.receive(100, time.monotonic_ns() + 500_000_000)) == []
+
+
+def test_a_position_before_the_beginning_goes_to_the_beginning(fetching: Running) -> None:
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    name = fetching.destination("g")
+    sent(fetching.sender(name), 100)  # 50 in each of two partitions
+    client = AdminClient(admin_properties(fetching.endpoint, {}))
+    for future in client.delete_records([TopicPartition(name, 0, 20), TopicPartition(name, 1, 50)]).values():
+        future.result()
+    (got,) = receive([fetching.consumer("g", name)], 30)
+    assert sorted(m.position for m in got) == list(range(20, 50))
+    assert {m.partition for m in got} == {0}
+
+
+def test_a_destination_that_is_not_there_is_a_broker_error(fetching: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("brokerlab.brokers.kafka.leaders.PATIENCE_S", 2.0)
+    with pytest.raises(BrokerError, match="who leads"):
+        fetching.consumer("g", "bl-never-made")
+
+
+def test_more_consumers_than_partitions_receive_nothing_and_say_so(fetching: Running) -> None:
+    name = fetching.destination("g")
+    sent(fetching.sender(name), 10)
+    idle = fetching.consumer("g", name, number=2, members=3)
+    assert len(idle.receive(10, time.monotonic_ns() + 50_000_000)) == 0
+    assert idle.remaining() == 0
