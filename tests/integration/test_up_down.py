@@ -130,7 +130,9 @@ def test_a_supervisor_whose_command_has_gone_stops_again(home: Path) -> None:
     status = json.loads(out)
     assert status["state"] == "running"
     _wait_gone(status["nodes"][0]["pid"])
-    assert _left(home) == ["memory.lock"]
+    deadline = time.monotonic() + 120
+    while _left(home) != ["memory.lock"]:  # the supervisor clears up after its broker has ended
+        assert time.monotonic() < deadline, _left(home)
 
 
 FAILS = """
