@@ -165,6 +165,28 @@ def test_installing_what_is_there_does_nothing() -> None:
     assert "installed" in _brokerlab("install", "memory").stdout
 
 
+def test_install_all_goes_on_after_one_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    from brokerlab.brokers import registry
+    from brokerlab.brokers.memory.broker import BROKER
+    from brokerlab.errors import MachineError
+
+    class NotToBeHad:
+        name = "away"
+
+        def install(self, _progress: object) -> object:
+            raise MachineError("no server in any registry", hint="give --endpoint")
+
+    known = {"away": NotToBeHad(), "memory": BROKER}
+    monkeypatch.setattr(registry, "BROKERS", dict.fromkeys(known, ""))
+    monkeypatch.setattr(registry, "broker_named", lambda name: known[name])
+    result = _brokerlab("install", "all", "--quiet")
+    assert result.exit_code == 3
+    assert result.stdout.splitlines() == [
+        "away: not installed: no server in any registry (give --endpoint)",
+        "memory 1: installed",
+    ]
+
+
 def test_an_unknown_thing_to_list_names_the_known_ones() -> None:
     result = _brokerlab("list", "brokrs")
     assert result.exit_code == 2

@@ -1,14 +1,22 @@
-"""brokerlab install BROKER"""
+"""brokerlab install BROKER|all"""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from brokerlab.cli import options
 from brokerlab.cli.progress import listening
 from brokerlab.cli.text import print_json
+from brokerlab.errors import BrokerlabError, ExitCode
+
+if TYPE_CHECKING:
+    from brokerlab.brokers.contract import Installation
+    from brokerlab.model.listener import RunListener
+
+ALL = "all"
 
 
 @click.command()
@@ -16,18 +24,51 @@ from brokerlab.cli.text import print_json
 @options.as_json
 @options.quiet
 def command(broker: str, as_json: bool, quiet: bool) -> int:
-    """Fetch BROKER into the cache, verify and unpack it. Does nothing when it is there already."""
-    from brokerlab.brokers.registry import broker_named
-
-    front = broker_named(broker)
+    """Fetch BROKER (or all of them) into the cache, verify and unpack. Does nothing for what is there already."""
     with listening(quiet) as say:
-        say.stage(f"installing {broker}")
-        installation = front.install(lambda what, done: say.progress(done, what))
+        if broker == ALL:
+            return _install_all(say, as_json)
+        installation = _install(broker, say)
     if as_json:
         print_json({"broker": broker, **dataclasses.asdict(installation)})
     else:
-        where = f" in {installation.location}" if installation.location else ""
-        click.echo(f"{broker} {installation.version}: installed{where}")
-        if not installation.runs_here:
-            click.echo(f"  but it does not run here: {installation.reason}")
+        click.echo(_line(broker, installation))
     return 0
+
+
+def _install(name: str, say: RunListener) -> Installation:
+    from brokerlab.brokers.registry import broker_named
+
+    front = broker_named(name)
+    say.stage(f"installing {name}")
+    return front.install(lambda what, done: say.progress(done, what))
+
+
+def _install_all(say: RunListener, as_json: bool) -> int:
+    """One that cannot be had does not keep the others away; it is said, and the exit code is the machine's."""
+    from brokerlab.brokers.registry import BROKERS
+
+    rows: list[dict[str, Any]] = []
+    lines: list[str] = []
+    failed = False
+    for name in BROKERS:
+        try:
+            installation = _install(name, say)
+        except BrokerlabError as e:
+            failed = True
+            rows.append({"broker": name, "installed": False, "reason": e.message})
+            lines.append(f"{name}: not installed: {e.message}" + (f" ({e.hint})" if e.hint else ""))
+            continue
+        rows.append({"broker": name, **dataclasses.asdict(installation)})
+        lines.append(_line(name, installation))
+    if as_json:
+        print_json(rows)
+    else:
+        click.echo("\n".join(lines))
+    return int(ExitCode.MACHINE if failed else ExitCode.OK)
+
+
+def _line(name: str, installation: Installation) -> str:
+    where = f" in {installation.location}" if installation.location else ""
+    line = f"{name} {installation.version}: installed{where}"
+    return line if installation.runs_here else f"{line}\n  but it does not run here: {installation.reason}"
