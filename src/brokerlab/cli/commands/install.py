@@ -14,7 +14,6 @@ from brokerlab.errors import BrokerlabError, ExitCode
 
 if TYPE_CHECKING:
     from brokerlab.brokers.contract import Installation
-    from brokerlab.model.listener import RunListener
 
 ALL = "all"
 
@@ -25,10 +24,9 @@ ALL = "all"
 @options.quiet
 def command(broker: str, as_json: bool, quiet: bool) -> int:
     """Fetch BROKER (or all of them) into the cache, verify and unpack. Does nothing for what is there already."""
-    with listening(quiet) as say:
-        if broker == ALL:
-            return _install_all(say, as_json)
-        installation = _install(broker, say)
+    if broker == ALL:
+        return _install_all(quiet, as_json)
+    installation = _install(broker, quiet)
     if as_json:
         print_json({"broker": broker, **dataclasses.asdict(installation)})
     else:
@@ -36,15 +34,16 @@ def command(broker: str, as_json: bool, quiet: bool) -> int:
     return 0
 
 
-def _install(name: str, say: RunListener) -> Installation:
+def _install(name: str, quiet: bool) -> Installation:
     from brokerlab.brokers.registry import broker_named
 
     front = broker_named(name)
-    say.stage(f"installing {name}")
-    return front.install(lambda what, done: say.progress(done, what))
+    with listening(quiet) as say:
+        say.stage(f"installing {name}")
+        return front.install(lambda what, done: say.progress(done, what))
 
 
-def _install_all(say: RunListener, as_json: bool) -> int:
+def _install_all(quiet: bool, as_json: bool) -> int:
     """One that cannot be had does not keep the others away; it is said, and the exit code is the machine's."""
     from brokerlab.brokers.registry import BROKERS
 
@@ -53,7 +52,7 @@ def _install_all(say: RunListener, as_json: bool) -> int:
     failed = False
     for name in BROKERS:
         try:
-            installation = _install(name, say)
+            installation = _install(name, quiet)
         except BrokerlabError as e:
             failed = True
             rows.append({"broker": name, "installed": False, "reason": e.message})
