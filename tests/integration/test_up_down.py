@@ -122,7 +122,7 @@ def test_of_two_ups_at_once_one_starts_and_no_broker_is_left_over(home: Path) ->
 
 def test_a_supervisor_whose_command_has_gone_stops_again(home: Path) -> None:
     (home / "up").mkdir(parents=True)
-    plan = {"broker": "memory", "nodes": 1, "durability": "L4", "directory": str(home / "up")}
+    plan = {"broker": "memory", "nodes": 1, "durability": "L4", "security": None, "directory": str(home / "up")}
     with subprocess.Popen(
         [sys.executable, "-m", "brokerlab.cli.supervise"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -48,6 +48,7 @@ def work(plan: AgentPlan, control: Control) -> None:
             receivers = [Receiver(plan, n, broker.consumer(plan, n)) for n in plan.members]
             members = receivers
             loop = Consuming(plan, receivers, control, pipe, notes)
+        pipe.wait_ready()
         control.say("ready", driver=members[0].client.path, pid=os.getpid(), writer_pid=pipe.pid)
         command = control.command(wait_s=3600)
         result: dict[str, object] = {}

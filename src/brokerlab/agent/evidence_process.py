@@ -32,7 +32,10 @@ class EvidencePipe:
     def __init__(self, directory: Path, agent: str, constants: Mapping[str, Any]) -> None:
         descriptor = hold(directory)  # here, not there: the writer needs a second to import what it writes with
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "brokerlab.agent.evidence_process"], stdin=subprocess.PIPE, pass_fds=(descriptor,)
+            [sys.executable, "-m", "brokerlab.agent.evidence_process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=(descriptor,),
         )
         os.close(descriptor)
         assert self._process.stdin is not None
@@ -44,6 +47,13 @@ class EvidencePipe:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def wait_ready(self) -> None:
+        """Until the writer has imported what it writes with: that second of CPU belongs before the load."""
+        assert self._process.stdout is not None
+        if not self._process.stdout.read(1):
+            self._raise(self._process.wait())
+        self._process.stdout.close()
 
     def put(self, table: str, columns: Mapping[str, Any]) -> None:
         """Rows of one table as columns, without the ones every row shares."""
@@ -101,6 +111,8 @@ def write_evidence(stream: BinaryIO) -> None:
     from brokerlab.evidence.tables import EVIDENCE_TABLES
     from brokerlab.evidence.writer import SegmentWriter
 
+    sys.stdout.write(".")  # ready: see EvidencePipe.wait_ready
+    sys.stdout.close()
     opening = _read_frame(stream)
     if opening is None:
         return
