@@ -54,7 +54,7 @@ def _kafka(directory: Path, subjects: list[str], rounds: int, quick: bool) -> li
             for size, records in ((100, 10_000_000), (200, 8_000_000), (1024, 4_000_000)):
                 parts.append(bench.publish(size, rounds, int(records * scale), seconds))
         if "consume" in subjects:
-            parts.append(bench.consume(200, rounds, int(24_000_000 * scale)))
+            parts.append(bench.consume(200, rounds, int(40_000_000 * scale)))
     return parts
 
 

@@ -32,12 +32,7 @@ from brokerlab.model.plan import (
 
 WINDOW = 100_000
 PRODUCER_SETTINGS = {"acks": "all", "linger.ms": "5", "batch.size": "16384"}
-CONSUMER_SETTINGS = {"fetch.min.bytes": "65536"}
-AGENT_ONLY = {
-    "queued.min.messages": "1000000",
-    "queued.max.messages.kbytes": "262144",
-    "fetch.message.max.bytes": "4194304",
-}
+CONSUMER_SETTINGS = {"fetch.min.bytes": "65536", "max.partition.fetch.bytes": "4194304"}
 LINES = 1000
 WARM_UP_RECORDS = 12_000_000
 LOG4J = "status=error\nrootLogger.level=off\n"
@@ -165,7 +160,7 @@ class KafkaBench:
         number = iter(range(10_000))
 
         def ours() -> Round:
-            plan = self._agent_plan(Role.CONSUMER, topic, None, {**CONSUMER_SETTINGS, **AGENT_ONLY})
+            plan = self._agent_plan(Role.CONSUMER, topic, None, CONSUMER_SETTINGS)
             plan = plan.model_copy(update={"group": f"ours-{next(number)}"})
             agent = Agent(plan, self._directory / "agent.log")
             agent.start()
@@ -181,9 +176,7 @@ class KafkaBench:
 
         made = _alternately(rounds, ours, theirs, f"consume {size} B")
         self._forget(topic)
-        return table(
-            f"Kafka, consume {size} B from a backlog, {_said(CONSUMER_SETTINGS)}; ours also {_said(AGENT_ONLY)}", *made
-        )
+        return table(f"Kafka, consume {size} B from a backlog of {records:,}, {_said(CONSUMER_SETTINGS)}", *made)
 
     def _fill(self, topic: str, size: int, records: int) -> None:
         payload = self._payload(size - HEADER_BYTES)
