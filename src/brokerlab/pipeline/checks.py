@@ -17,9 +17,9 @@ from brokerlab.results.verdict import Reason
 
 ACHIEVED_LIMIT = 0.99
 SEND_DELAY_SHARE_LIMIT = 0.10
-# Lateness up to 2 ms is the grain of a scheduler whose cores the broker shares: said with its number, not held against
+# Lateness up to 1 ms is the grain of a scheduler whose cores the broker shares: said with its number, not held against
 # the run, whatever share of a short latency it is.
-SEND_DELAY_FLOOR_NS = 2_000_000
+SEND_DELAY_FLOOR_NS = 1_000_000
 AGENT_CPU_LIMIT = 0.90
 BEHIND_SHARE = 0.01  # of a second's messages: less is a tick or two
 NOISE_LIMIT_CORES = 0.20
@@ -79,7 +79,7 @@ def target_not_scheduled(f: Findings) -> Iterable[Reason]:
 
 
 def send_delay(f: Findings) -> Iterable[Reason]:
-    """Open loop: p99 of our own lateness above 10 % of the latency's p99; up to 2 ms it is only noted."""
+    """Open loop: p99 of our own lateness above 10 % of the latency's p99; up to 1 ms it is only noted."""
     p99: dict[tuple[str, int], dict[str, int]] = {}
     for row in f.rows("latency_per_phase"):
         if row["phase"] == Phase.MEASURE.value and row["repeat"] > 0 and row["count"] > 0:
