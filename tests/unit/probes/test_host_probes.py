@@ -22,7 +22,7 @@ def test_cpu_times_are_cores_between_two_readings(tmp_path: Path) -> None:
         "cpu_idle_cores": 0.5,
         "cpu_iowait_cores": pytest.approx(0.1),
         "cpu_steal_cores": pytest.approx(0.1),
-        "cpu_busy_cores": pytest.approx(1.3),  # of two: neither idle nor stolen, whatever was sampled as user and system
+        "cpu_busy_cores": pytest.approx(1.3),  # not the 1.5 that was sampled
     }
     assert cpu.busy_cores == pytest.approx(1.3)
 
