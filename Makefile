@@ -21,7 +21,7 @@ setup-dev: $(VENV)/.made-dev ## the environment with what tests and checks need
 
 test: setup-dev ## all tests, real brokers included (about 15 minutes)
 	@tools/chromium-for-tests
-	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadgroup tests/unit tests/contract tests/integration
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup tests/unit tests/contract tests/integration
 	$(BIN)/python -m pytest -m "not slow" tests/e2e
 
 test-all: setup-dev ## the long tests too

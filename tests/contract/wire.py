@@ -99,7 +99,8 @@ class Wire:
                 interests = self._interests()
             with selectors.DefaultSelector() as selector:
                 for one, events in interests.items():
-                    selector.register(one, events)
+                    with contextlib.suppress(ValueError):  # a cut has closed it meanwhile, and has woken us
+                        selector.register(one, events)
                 ready = [(key.fileobj, events) for key, events in selector.select()]
             with self._lock:
                 self._act({one: events for one, events in ready if isinstance(one, socket.socket)})

@@ -28,14 +28,14 @@ def capabilities(*, able: bool) -> Capabilities:
 
 
 class PlannedBroker:
-    """As much of a broker as planning asks for; it knows the settings `flush.messages` and `threads`."""
+    """As much of a broker as planning asks for; it knows a few settings of servers."""
 
     def __init__(self, name: str, *, able: bool) -> None:
         self.name = name
         self.capabilities = capabilities(able=able)
 
     def problems(self, cell):
-        known = ("flush.messages", "threads")
+        known = ("flush.messages", "threads", "broker.session.timeout.ms")
         found = [f"broker_settings.{s}: no such setting" for s in cell.broker_settings if s not in known]
         if cell.broker_settings.get("threads") == "0":
             found += ["durability: never without threads", "nothing goes without threads"]
