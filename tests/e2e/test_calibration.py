@@ -157,16 +157,19 @@ def test_a_known_delay_distribution_is_recovered_within_one_percent_and_the_over
 ) -> None:
     """Nothing may be faster than its delay, whatever the machine does. Slower by 1 % (the histogram's grain is 0.78 %)
     and the overhead at most: what the same load shows without any delay, at its 99th percentile for the median, and at
-    its worst for the tails, where one pause of the machine falls on many messages."""
+    its worst for the tails, where one pause of the machine falls on many messages; and the lateness that the agent itself
+    states for this cell, in which a pause of the machine is seen too."""
     cell = f"c{number + 1:02d}"
     assert delays.cells[cell].broker_settings["delay"] == DELAYS[number]
     overhead = measured(delays.run, "c01", measure)
     found = measured(delays.run, cell, measure)
+    late = measured(delays.run, cell, "send_delay")
     drawn = drawn_ns(delays.cells[cell], measure)
     assert found["count"] == len(drawn) == overhead["count"]
     assert found["min_ns"] >= drawn.min()
     for name, q in QUANTILES.items():
-        allowed = overhead["p99_ns" if name == "p50_ns" else "max_ns"]
+        worst = "p99_ns" if name == "p50_ns" else "max_ns"
+        allowed = overhead[worst] + late[worst]
         assert found[name] >= np.quantile(drawn, q, method="lower") * 0.99, name
         assert found[name] <= np.quantile(drawn, q, method="higher") * 1.01 + allowed, (name, allowed)
 
