@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from brokerlab import secrets
 from brokerlab.errors import UserError
 from brokerlab.secrets import (
     holds_a_password,
@@ -14,6 +15,12 @@ from brokerlab.secrets import (
     resolvable,
     secret,
 )
+
+
+@pytest.fixture(autouse=True)
+def nothing_resolved_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests of this process resolved would be hidden here too."""
+    monkeypatch.setattr(secrets, "_resolved", set())
 
 
 def test_a_secret_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

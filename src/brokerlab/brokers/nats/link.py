@@ -215,8 +215,14 @@ class Link:
         self._end()
 
     def _end(self) -> None:
-        """Leave no task behind: a loop closed with tasks in it complains later, in somebody else's code."""
+        """Leave no task and no connection behind: a loop closed with them complains later, in somebody else's code.
+
+        The library forgets connections whose TLS was refused; the loop knows all of them.
+        """
         self.loop.run_until_complete(_cancel(asyncio.all_tasks(self.loop)))
+        for transport in list(self.loop._transports.values()):  # type: ignore[attr-defined]
+            transport.abort()
+        self.step()  # an aborted connection is closed in the loop's next turn
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         self.loop.close()
 
