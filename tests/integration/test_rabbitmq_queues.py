@@ -25,7 +25,7 @@ from rabbitmq_load import (
 )
 
 from brokerlab.brokers.contract import Cluster, Consumer, Producer
-from brokerlab.brokers.rabbitmq.amqp import open_link
+from brokerlab.brokers.rabbitmq.amqp import AmqpLink
 from brokerlab.brokers.rabbitmq.cluster import RabbitCluster
 from brokerlab.brokers.rabbitmq.management import Management
 from brokerlab.brokers.rabbitmq.names import group_queue, routing_key
@@ -112,7 +112,7 @@ def test_a_message_that_no_queue_takes_is_rejected_and_the_others_are_not(
 ) -> None:
     name = f"unroutable-{kind}"
     producer, consumer = drivers(cluster, kind, name, closing)
-    link = open_link(cluster.endpoint(), "test")
+    link = AmqpLink.open(cluster.endpoint(), "test")
     closing.callback(link.close, soon())
     link.call(spec.Queue.Unbind(queue=group_queue(name, GROUP, 1), exchange=name, routing_key=routing_key(1)))
     assert producer.send(block(0, 100)) == 100
@@ -125,7 +125,7 @@ def test_a_message_that_no_queue_takes_is_rejected_and_the_others_are_not(
 
 def test_a_queue_that_is_full_rejects_what_it_does_not_take(cluster: Cluster, closing: ExitStack) -> None:
     name, endpoint = "full", cluster.endpoint()
-    link = open_link(endpoint, "test")
+    link = AmqpLink.open(endpoint, "test")
     closing.callback(link.close, soon())
     link.call(spec.Exchange.Declare(exchange=name, type="direct", durable=True))
     arguments = {"x-queue-type": "classic", "x-max-length": 10, "x-overflow": "reject-publish"}
@@ -154,7 +154,7 @@ def test_a_channel_that_the_server_closes_makes_open_messages_unknown_and_is_ope
 ) -> None:
     name = f"closed-{kind}"
     producer, consumer = drivers(cluster, kind, name, closing)
-    link = open_link(cluster.endpoint(), "test")
+    link = AmqpLink.open(cluster.endpoint(), "test")
     closing.callback(link.close, soon())
     link.call(spec.Exchange.Delete(exchange=name))
     assert producer.send(block(0, 20)) == 20

@@ -11,7 +11,7 @@ from typing import Any
 from pika import spec
 
 from brokerlab.brokers.contract import ComputedDurability
-from brokerlab.brokers.rabbitmq.amqp import AmqpLink, open_link
+from brokerlab.brokers.rabbitmq.amqp import AmqpLink
 from brokerlab.brokers.rabbitmq.management import Management
 from brokerlab.brokers.rabbitmq.names import DEFAULT_GROUP, belongs_to, group_queue, stream_name
 from brokerlab.brokers.rabbitmq.settings import client_setting_of, confirm_window, level_of, settings_of
@@ -36,7 +36,7 @@ class RabbitAdmin:
 
     @contextmanager
     def _linked(self) -> Iterator[AmqpLink]:
-        link = open_link(self._endpoint, "brokerlab-admin")
+        link = AmqpLink.open(self._endpoint, "brokerlab-admin")
         try:
             yield link
         except OSError as e:

@@ -8,9 +8,9 @@ import numpy as np
 from pika import spec
 
 from brokerlab.brokers.rabbitmq.admin import RabbitAdmin
-from brokerlab.brokers.rabbitmq.amqp import open_link
+from brokerlab.brokers.rabbitmq.amqp import AmqpLink
 from brokerlab.brokers.rabbitmq.frames import Confirms, PublishEncoder, read_confirms
-from brokerlab.brokers.rabbitmq.stream import open_stream_link
+from brokerlab.brokers.rabbitmq.stream import StreamLink
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Block
 from brokerlab.model.plan import CellPlan, Endpoint
@@ -27,7 +27,7 @@ def confirmed_write(endpoint: Endpoint, cell: CellPlan) -> bool:
         confirmed = all(_confirmed(endpoint, queue) for queue in admin.queues(READY))
         if "stream" in endpoint.options:
             for number in range(len(endpoint.addresses)):
-                open_stream_link(endpoint, "brokerlab-ready", number).close(time.monotonic_ns() + 2_000_000_000)
+                StreamLink.open(endpoint, "brokerlab-ready", number).close(time.monotonic_ns() + 2_000_000_000)
         admin.delete((READY,), ())
     except BrokerError as e:
         raise OSError(e.message) from e
@@ -36,7 +36,7 @@ def confirmed_write(endpoint: Endpoint, cell: CellPlan) -> bool:
 
 def _confirmed(endpoint: Endpoint, queue: str) -> bool:
     """Publish one message straight to a queue and wait for its confirm."""
-    link = open_link(endpoint, "brokerlab-ready")
+    link = AmqpLink.open(endpoint, "brokerlab-ready")
     came: list[Confirms] = []
 
     def on_frames(view: memoryview) -> tuple[int, bool]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,14 +12,11 @@ import numpy as np
 from brokerlab.brokers.rabbitmq import stream
 from brokerlab.brokers.rabbitmq.chunks import Chunk, read_chunk, read_head
 from brokerlab.brokers.rabbitmq.names import stream_name
+from brokerlab.brokers.rabbitmq.reconnecting import ReconnectingConsumer
 from brokerlab.brokers.rabbitmq.settings import client_setting
-from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import Deliveries, no_deliveries
+from brokerlab.model.blocks import Deliveries
 from brokerlab.model.plan import AgentPlan
 
-RECONNECT_EVERY_S = 0.2
-RECONNECT_S = 2.0
-GIVE_UP_S = 30.0
 _LAST, _OFFSET = struct.pack(">H", 2), 4
 _END_QUERY = 255  # a subscription that only asks where a stream ends
 _END_S = 10.0
@@ -37,38 +33,27 @@ class Token:
     count: int
 
 
-class StreamConsumer:
-    """See brokers.contract.Consumer. Consumer n of a group of m reads every m-th stream, beginning with the n-th."""
+class StreamConsumer(ReconnectingConsumer[stream.StreamLink, tuple[int, Chunk, int]]):
+    """See brokers.contract.Consumer. Consumer n of a group of m reads every m-th stream, beginning with the n-th.
 
+    What has arrived: the number of the stream, messages, when they came.
+    """
+
+    link_class = stream.StreamLink
     path = stream.PATH
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
+        super().__init__(plan, number)
         assert plan.consumers is not None
-        assert plan.group is not None
-        self._endpoint = plan.endpoint
-        self._name = f"{plan.agent}-{number}"
-        self._address = number
-        self._group = plan.group
         self._credit = client_setting(plan, "credit")
-        self._automatic = plan.consumers.acknowledge == "automatic"
         every = [stream_name(d, p) for d in plan.destinations for p in range(plan.partitions)]
         self._streams = every[number % plan.consumers.per_group :: plan.consumers.per_group]
         self._next = [0] * len(self._streams)  # the offset that is read next
-        self._arrived: deque[tuple[int, Chunk, int]] = deque()  # stream, messages, when
         self._ends: dict[int, int] = {}
-        self._link: stream.StreamLink | None = None
-        self._lost_at: float | None = None
-        self._retry_at = 0.0
-        link = stream.open_stream_link(self._endpoint, self._name, number)
-        try:
-            self._subscribe(link)
-        except OSError as e:
-            link.abandon()
-            raise BrokerError(f"the group {self._group} cannot be read: {e}") from e
+        self._use(self._open())
 
-    def _subscribe(self, link: stream.StreamLink) -> None:
+    def _begin(self, link: stream.StreamLink) -> None:
         """From where the group has stored that it was, else from the first message on."""
-        self._arrived.clear()
         # Counted by stream, on this connection: what came, what was handed out, what was acknowledged.
         self._came, self._handed, self._done = ([0] * len(self._streams) for _ in range(3))
         link.on_frame = self._on_frame
@@ -84,7 +69,6 @@ class StreamConsumer:
             where = struct.pack(">HQ", _OFFSET, start)
             content = bytes([number]) + stream.text(name) + where + struct.pack(">HI", self._credit, 0)
             link.call(stream.SUBSCRIBE, content)
-        self._link, self._lost_at = link, None
 
     def _on_frame(self, key: int, content: bytes) -> None:
         if key == stream.METADATA_UPDATE:
@@ -111,54 +95,6 @@ class StreamConsumer:
         """One more chunk may come; asked for only when one has been handed out, so that few wait here."""
         if self._link is not None:
             self._link.send(stream.CREDIT, struct.pack(">BH", number, 1))
-
-    def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
-        while True:
-            self._step()
-            if self._arrived:
-                return self._hand_out(most)
-            left_s = (deadline_mono_ns - time.monotonic_ns()) / 1e9
-            if left_s <= 0:
-                return no_deliveries(time.monotonic_ns())
-            if self._link is not None:
-                self._link.wait(left_s)
-            else:
-                time.sleep(min(left_s, RECONNECT_EVERY_S))
-
-    def _step(self) -> None:
-        if self._link is None:
-            self._reconnect()
-            return
-        try:
-            self._link.pump()
-        except OSError:
-            self._lose()
-
-    def _lose(self) -> None:
-        if self._link is not None:
-            self._link.abandon()
-        self._link = None
-        self._arrived.clear()  # never seen by anyone, so they may as well come again
-        self._lost_at = time.monotonic()
-        self._retry_at = 0.0
-
-    def _reconnect(self) -> None:
-        now = time.monotonic()
-        assert self._lost_at is not None
-        if now < self._retry_at:
-            return
-        self._retry_at = now + RECONNECT_EVERY_S
-        self._address += 1
-        link = None
-        try:
-            address = stream.stream_address(self._endpoint, self._address)
-            link = stream.StreamLink(address, self._endpoint.security, self._name, RECONNECT_S)
-            self._subscribe(link)
-        except OSError as e:
-            if link is not None:
-                link.abandon()
-            if now - self._lost_at > GIVE_UP_S:
-                raise BrokerError(f"the connection could not be made again for {GIVE_UP_S:.0f} s: {e}") from e
 
     def _hand_out(self, most: int) -> Deliveries:
         assert self._link is not None
@@ -232,12 +168,6 @@ class StreamConsumer:
                 link.wait(0.1)
         link.call(stream.UNSUBSCRIBE, query)
         return self._ends[_END_QUERY]
-
-    def close(self, deadline_mono_ns: int) -> None:
-        if self._link is not None:
-            self._link.close(deadline_mono_ns)
-            self._link = None
-            self._lost_at = time.monotonic()
 
 
 def _read_stats(answer: bytes) -> dict[str, int]:

@@ -1,0 +1,128 @@
+"""What a connection does whichever protocol is spoken over it: reading, heartbeats, ending, and finding a server."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self
+
+from brokerlab.brokers.rabbitmq.wire import Wire, credentials
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Endpoint, Security
+
+CONNECT_S = 10.0
+CALL_S = 30.0
+CLOSE_S = 10.0
+HEARTBEAT_S = 30
+
+
+class RefusedError(OSError):
+    """The server said no, and gave its reason as a number."""
+
+    def __init__(self, said: str, code: int) -> None:
+        super().__init__(said)
+        self.code = code
+
+
+class Link(ABC):
+    """Ready for use when the constructor returns. Methods raise OSError once it is lost."""
+
+    listener: ClassVar[str]  # what errors call that which is connected to
+    wrong_password: ClassVar[int]  # the code of a RefusedError for it
+
+    def __init__(self, address: str, security: Security | None, name: str, connect_s: float = CONNECT_S) -> None:
+        self._buffer = bytearray()  # what has come and is not understood yet
+        self._last_write = self._last_read = time.monotonic()
+        until = self._last_read + connect_s
+        self._wire = Wire(address, security, connect_s)
+        try:
+            self._handshake(name, *credentials(security), until)
+        except BaseException:
+            self._wire.close()
+            raise
+
+    @classmethod
+    def open(cls, endpoint: Endpoint, name: str, first_address: int = 0) -> Self:
+        """A connection to the first address, from this one on, that gives one. Raises BrokerError."""
+        said: list[str] = []
+        refused = False
+        for address in cls.addresses(endpoint, first_address):
+            try:
+                return cls(address, endpoint.security, name)
+            except OSError as e:
+                refused |= isinstance(e, RefusedError) and e.code == cls.wrong_password
+                said.append(f"{address}: {str(e) or type(e).__name__}")
+        hint = "check user and password" if refused else "is the server running, and does it want TLS?"
+        raise BrokerError(f"cannot connect to {cls.listener}: {'; '.join(said)}", hint=hint)
+
+    @staticmethod
+    @abstractmethod
+    def addresses(endpoint: Endpoint, first: int) -> list[str]:
+        """Where such a connection can be had, beginning with number `first`. Raises BrokerError where none is known."""
+
+    @abstractmethod
+    def _handshake(self, name: str, user: str, password: str, until: float) -> None: ...
+
+    @abstractmethod
+    def _take_frames(self) -> None:
+        """Read the whole frames at the beginning of the buffer, and remove them from it."""
+
+    @abstractmethod
+    def _send_heartbeat(self) -> None: ...
+
+    @abstractmethod
+    def _say_goodbye(self, until: float) -> None:
+        """And wait for the answer; nothing else that comes is of interest any more."""
+
+    @property
+    def unsent_bytes(self) -> int:
+        return self._wire.unsent_bytes
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Frames that are made already."""
+        self._last_write = time.monotonic()
+        self._wire.write(data)
+
+    def pump(self) -> bool:
+        """Read once without waiting, send what is unsent, keep the heartbeat. Whether anything came."""
+        self._wire.flush()
+        came = self._read()
+        now = time.monotonic()
+        if not came and now - self._last_read > 2 * HEARTBEAT_S:
+            raise TimeoutError("the server has been silent for two heartbeats")
+        if now - self._last_write > HEARTBEAT_S / 2:
+            self._send_heartbeat()
+        return came
+
+    def wait(self, seconds: float) -> None:
+        self._wire.wait(seconds)
+
+    def _read_or_wait(self, until: float, awaited: str) -> None:
+        """One turn of waiting for an answer."""
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"no {awaited} from the server in time")
+        self._wire.flush()
+        if not self._read():
+            self._wire.wait(min(left, 1.0))
+
+    def _read(self) -> bool:
+        data = self._wire.read()
+        if not data:
+            return False
+        self._last_read = time.monotonic()
+        self._buffer += data
+        self._take_frames()
+        return True
+
+    def close(self, deadline_mono_ns: int) -> None:
+        """Say goodbye and wait for the answer, at the deadline at the latest. Idempotent."""
+        until = min(time.monotonic() + CLOSE_S, deadline_mono_ns / 1e9)
+        with contextlib.suppress(OSError):
+            self._say_goodbye(until)
+        self._wire.close()
+
+    def abandon(self) -> None:
+        """Close the socket without a word. Idempotent."""
+        self._wire.close()

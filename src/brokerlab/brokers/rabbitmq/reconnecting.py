@@ -1,0 +1,203 @@
+"""Producers and consumers that make a lost connection anew, whichever protocol they speak."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from brokerlab.brokers.rabbitmq.link import Link, RefusedError
+from brokerlab.brokers.rabbitmq.settings import client_setting
+from brokerlab.brokers.rabbitmq.settling import Settling
+from brokerlab.brokers.rabbitmq.unconfirmed import Unconfirmed
+from brokerlab.errors import BrokerError
+from brokerlab.model.blocks import UNKNOWN, Block, Deliveries, Settlements, no_deliveries
+from brokerlab.model.plan import AgentPlan
+
+RECONNECT_EVERY_S = 0.2
+RECONNECT_S = 2.0  # for connecting and shaking hands: a caller must not wait long
+GIVE_UP_S = 30.0
+
+AnyLink = TypeVar("AnyLink", bound=Link)
+Part = TypeVar("Part")  # of what has arrived
+
+
+class Reconnecting(ABC, Generic[AnyLink]):
+    """Has one connection, or none from losing it until `_reconnect` has made it anew."""
+
+    link_class: type[AnyLink]
+
+    def __init__(self, plan: AgentPlan, number: int) -> None:
+        self._endpoint = plan.endpoint
+        self._name = f"{plan.agent}-{number}"
+        self._address = number  # which of the endpoint's addresses is connected to
+        self._link: AnyLink | None = None
+        self._retry_at = 0.0
+
+    @abstractmethod
+    def _begin(self, link: AnyLink) -> None:
+        """Whatever a new connection needs before it can be used. Raises OSError or BrokerError where that fails."""
+
+    def _open(self) -> AnyLink:
+        return self.link_class.open(self._endpoint, self._name, self._address)
+
+    def _use(self, link: AnyLink) -> None:
+        try:
+            self._begin(link)
+        except BaseException:
+            link.abandon()
+            raise
+        self._link = link
+
+    def _drop_link(self, retry_at: float) -> None:
+        if self._link is not None:
+            self._link.abandon()
+        self._link = None
+        self._retry_at = retry_at
+
+    def _reconnect(self) -> OSError | BrokerError | None:
+        """To the next address, when it is time for that; only one, so that the caller does not wait for all of them.
+        Returns why it did not work."""
+        if time.monotonic() < self._retry_at:
+            return None
+        self._address += 1
+        try:
+            address = self.link_class.addresses(self._endpoint, self._address)[0]
+            self._use(self.link_class(address, self._endpoint.security, self._name, RECONNECT_S))
+        except (OSError, BrokerError) as e:
+            self._retry_at = time.monotonic() + RECONNECT_EVERY_S
+            return e
+        return None
+
+    def close(self, deadline_mono_ns: int) -> None:
+        if self._link is not None:
+            self._link.close(deadline_mono_ns)
+        self._link = None
+        self._retry_at = float("inf")
+
+
+class ReconnectingProducer(Reconnecting[AnyLink]):
+    """See brokers.contract.Producer. A lost connection makes what is open unknown, and is made anew."""
+
+    _overhead_bytes: int  # of each message, beside its payload
+
+    def __init__(self, plan: AgentPlan, number: int) -> None:
+        super().__init__(plan, number)
+        self._pending_bytes = client_setting(plan, "pending_bytes")
+        self._settling = Settling()
+        self._unconfirmed = Unconfirmed()
+
+    def _start(self, otherwise: str) -> None:
+        """The first connection. Raises BrokerError, which says `otherwise`, where it cannot be published by."""
+        try:
+            self._use(self._open())
+        except OSError as e:
+            raise BrokerError(f"{otherwise}: {e}") from e
+
+    @abstractmethod
+    def _room(self, link: AnyLink) -> int:
+        """How many bytes may be sent now."""
+
+    @abstractmethod
+    def _encode(self, block: Block) -> bytes | memoryview:
+        """Frames for these messages, which will be sent: their numbers in the protocol are taken."""
+
+    def send(self, block: Block) -> int:
+        link = self._link
+        if len(block) == 0 or link is None:
+            return 0
+        room = self._room(link)
+        if room <= 0:
+            return 0
+        sizes = np.cumsum(block.lengths + self._overhead_bytes, dtype=np.int64)
+        count = max(1, int(np.searchsorted(sizes, room, side="right")))
+        some = block
+        if count < len(block):
+            some = Block(
+                block.buffer, block.offsets[:count], block.lengths[:count], block.partitions[:count], block.first_index
+            )
+        data = self._encode(some)
+        self._unconfirmed.add(some.first_index, len(some))
+        try:
+            link.write(data)
+        except OSError as e:
+            self._lose(e)
+        return len(some)
+
+    def settled(self) -> Settlements:
+        if self._link is None:
+            self._reconnect()
+        else:
+            try:
+                self._link.pump()
+            except OSError as e:
+                self._lose(e)
+        return self._settling.take()
+
+    def _lose(self, error: OSError) -> None:
+        said = f"closed by the server: {error}" if isinstance(error, RefusedError) else "connection lost"
+        self._settling.add(self._unconfirmed.confirm_all(), UNKNOWN, said)
+        self._drop_link(time.monotonic() + RECONNECT_EVERY_S)
+
+
+class ReconnectingConsumer(Reconnecting[AnyLink], Generic[AnyLink, Part]):
+    """See brokers.contract.Consumer. A lost connection is made anew; what was not acknowledged then comes again."""
+
+    path: str
+
+    def __init__(self, plan: AgentPlan, number: int) -> None:
+        assert plan.consumers is not None
+        assert plan.group is not None
+        super().__init__(plan, number)
+        self._group = plan.group
+        self._automatic = plan.consumers.acknowledge == "automatic"
+        self._arrived: deque[Part] = deque()
+        self._lost_at = 0.0
+
+    @abstractmethod
+    def _hand_out(self, most: int) -> Deliveries:
+        """The first of what has arrived, which is not empty."""
+
+    def _use(self, link: AnyLink) -> None:
+        """Raises BrokerError."""
+        try:
+            super()._use(link)
+        except (OSError, BrokerError) as e:
+            self._arrived.clear()  # some queues may have begun to send
+            if isinstance(e, BrokerError):
+                raise
+            raise BrokerError(f"the group {self._group} cannot be read: {e}") from e
+
+    def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
+        while True:
+            self._step()
+            if self._arrived:
+                return self._hand_out(most)
+            left_s = (deadline_mono_ns - time.monotonic_ns()) / 1e9
+            if left_s <= 0:
+                return no_deliveries(time.monotonic_ns())
+            if self._link is not None:
+                self._link.wait(left_s)
+            else:
+                time.sleep(min(left_s, RECONNECT_EVERY_S))
+
+    def _step(self) -> None:
+        """Read what is there; heal the connection. Raises BrokerError when that has not worked for long."""
+        if self._link is None:
+            now = time.monotonic()
+            error = self._reconnect()
+            if error is not None and now - self._lost_at > GIVE_UP_S:
+                raise BrokerError(f"the connection could not be made again for {GIVE_UP_S:.0f} s: {error}") from error
+            return
+        try:
+            self._link.pump()
+        except OSError:
+            self._lose()
+
+    def _lose(self) -> None:
+        self._arrived.clear()  # never seen by anyone, so they may as well come again
+        self._lost_at = time.monotonic()
+        self._drop_link(retry_at=0.0)
