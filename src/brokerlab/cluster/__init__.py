@@ -1,1 +1,1 @@
-"""Process machinery for brokers: install, ports, readiness, logs, stop, clean. Knows no broker by name."""
+"""What broker folders share: install, ports, readiness, logs, stop, clean, checks of settings. Knows no broker by name."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from brokerlab.brokers.memory import settings as memory_settings
+from brokerlab.cluster.setting_checks import unknown_names
 
 SHARES = ("loss", "duplication", "reordering", "corruption", "reject", "drop_ack")
 NAMES = ("seed", "delay", "stall", *SHARES)
@@ -135,8 +136,8 @@ def parse_faults(settings: Mapping[str, str]) -> tuple[Faults, list[str]]:
 
 def problems(broker_settings: Mapping[str, str], client_settings: Mapping[str, str]) -> list[str]:
     return [
-        *memory_settings.unknown_names(broker_settings, (*NAMES, *memory_settings.DEFAULTS), "broker_settings"),
-        *memory_settings.unknown_names(client_settings, (), "client_settings"),
+        *unknown_names("broker_settings", broker_settings, (*NAMES, *memory_settings.DEFAULTS)),
+        *unknown_names("client_settings", client_settings, ()),
         *memory_settings.size_problems(broker_settings),
         *parse_faults(broker_settings)[1],
     ]

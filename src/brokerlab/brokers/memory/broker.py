@@ -50,11 +50,12 @@ class MemoryBroker:
 
     def problems(self, cell: CellPlan) -> list[str]:
         from brokerlab.brokers.memory import settings
+        from brokerlab.cluster.setting_checks import unknown_names
 
         given = cell.broker_settings
         return [
-            *settings.unknown_names(given, settings.DEFAULTS, "broker_settings"),
-            *settings.unknown_names(cell.client_settings, (), "client_settings"),
+            *unknown_names("broker_settings", given, settings.DEFAULTS),
+            *unknown_names("client_settings", cell.client_settings, ()),
             *settings.size_problems(given),
         ]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+from brokerlab.cluster.setting_checks import not_above_zero, not_offered, other_durability, unknown_names
 from brokerlab.model.plan import CellPlan, Durability
 
 NAMES = ("sync_interval", "replicas", "storage", "ack_wait", "ack_policy", "max_payload")
@@ -69,18 +68,16 @@ def _duration_ns(text: str) -> int:
 def problems(cell: CellPlan) -> list[str]:
     """Everything in the cell that NATS cannot do."""
     found = [
-        *_unknown(cell.broker_settings, NAMES, "broker_settings"),
-        *_unknown(cell.client_settings, CLIENT_NAMES, "client_settings"),
+        *unknown_names("broker_settings", cell.broker_settings, NAMES),
+        *unknown_names("client_settings", cell.client_settings, CLIENT_NAMES),
         *_bad_values(cell),
     ]
     if found:
         return found
     settings = settings_of(cell)
-    if settings.level != cell.durability:
-        found.append(
-            f"durability: replicas {settings.replicas}, storage {settings.storage}, sync_interval "
-            f"{settings.sync_interval or 'default'} give {settings.level}, not {cell.durability}"
-        )
+    sync = settings.sync_interval or "default"
+    because = f"replicas {settings.replicas}, storage {settings.storage}, sync_interval {sync}"
+    found += other_durability(cell, settings.level, because)
     if settings.ack_policy == "all" and (cell.consumers.per_group > 1 or cell.consumers.acknowledge != "batch"):
         found.append(
             "broker_settings.ack_policy: 'all' acknowledges what other consumers of the group hold; "
@@ -89,22 +86,9 @@ def problems(cell: CellPlan) -> list[str]:
     return found
 
 
-def _unknown(given: Iterable[str], known: tuple[str, ...], what: str) -> list[str]:
-    lines = []
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            said = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            lines.append(f"{what}.{name}: no such setting; {said}")
-    return lines
-
-
 def _bad_values(cell: CellPlan) -> list[str]:
     given = cell.broker_settings
-    lines = []
-    for name, choices in _CHOICES.items():
-        if name in given and given[name] not in choices:
-            lines.append(f"broker_settings.{name}: must be one of {', '.join(choices)} (got {given[name]!r})")
+    lines = not_offered("broker_settings", given, _CHOICES)
     sync = given.get("sync_interval", "always")
     if sync != "always" and _DURATION.fullmatch(sync) is None:
         lines.append(f"broker_settings.sync_interval: must be `always` or a duration such as 10s (got {sync!r})")
@@ -117,8 +101,4 @@ def _bad_values(cell: CellPlan) -> list[str]:
         lines.append(
             f"broker_settings.replicas: must be 1, 3 or 5 and at most the {cell.nodes} nodes (got {replicas!r})"
         )
-    for name in CLIENT_NAMES:
-        value = cell.client_settings.get(name, "1")
-        if not (value.isdecimal() and int(value) > 0):
-            lines.append(f"client_settings.{name}: must be a whole number above 0 (got {value!r})")
-    return lines
+    return lines + not_above_zero("client_settings", cell.client_settings, CLIENT_NAMES)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from brokerlab.cluster.setting_checks import not_above_zero, not_offered, other_durability, unknown_names
 from brokerlab.model.plan import CellPlan, Durability, Security
 
 COMMIT = ("on", "off", "local", "remote_write", "remote_apply")
@@ -103,19 +103,19 @@ def _microseconds(text: str) -> int:
 def problems(cell: CellPlan) -> list[str]:
     """Everything in the cell that PostgreSQL cannot do."""
     found = [
-        *_unknown(cell.broker_settings, NAMES, "broker_settings"),
-        *_unknown(cell.client_settings, CLIENT_NAMES, "client_settings"),
+        *unknown_names("broker_settings", cell.broker_settings, NAMES),
+        *unknown_names("client_settings", cell.client_settings, CLIENT_NAMES),
         *_bad_server_values(cell),
         *_bad_client_values(cell.client_settings),
     ]
     if found:
         return found
     settings = settings_of(cell)
-    if settings.level != cell.durability:
-        found.append(
-            f"durability: synchronous_commit {settings.synchronous_commit}, synchronous_standbys "
-            f"{settings.synchronous_standbys}, fsync {settings.fsync} give {settings.level}, not {cell.durability}"
-        )
+    because = (
+        f"synchronous_commit {settings.synchronous_commit}, synchronous_standbys {settings.synchronous_standbys}, "
+        f"fsync {settings.fsync}"
+    )
+    found += other_durability(cell, settings.level, because)
     if cell.security is not None and not cell.endpoint:
         found += _bad_security(cell.security)
     return found
@@ -131,22 +131,10 @@ def _bad_security(security: Security) -> list[str]:
     return lines
 
 
-def _unknown(given: Iterable[str], known: tuple[str, ...], what: str) -> list[str]:
-    lines = []
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            said = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            lines.append(f"{what}.{name}: no such setting; {said}")
-    return lines
-
-
 def _bad_server_values(cell: CellPlan) -> list[str]:
-    lines = []
+    lines = not_offered("broker_settings", cell.broker_settings, _CHOICES)
     for name, value in cell.broker_settings.items():
-        if name in _CHOICES and value not in _CHOICES[name]:
-            lines.append(f"broker_settings.{name}: must be one of {', '.join(_CHOICES[name])} (got {value!r})")
-        elif name in _PLAIN and _PLAIN[name].fullmatch(value) is None:
+        if name in _PLAIN and _PLAIN[name].fullmatch(value) is None:
             lines.append(f"broker_settings.{name}: must look like {_PLAIN[name].pattern} (got {value!r})")
     standbys = cell.broker_settings.get("synchronous_standbys", "0")
     if not standbys.isdecimal() or int(standbys) > cell.nodes - 1:
@@ -158,11 +146,7 @@ def _bad_server_values(cell: CellPlan) -> list[str]:
 
 
 def _bad_client_values(given: Mapping[str, str]) -> list[str]:
-    lines = []
-    for name in ("in_flight", "batch_messages", "batch_bytes"):
-        value = given.get(name, "1")
-        if not (value.isdecimal() and int(value) > 0):
-            lines.append(f"client_settings.{name}: must be a whole number above 0 (got {value!r})")
+    lines = not_above_zero("client_settings", given, ("in_flight", "batch_messages", "batch_bytes"))
     for name in ("visibility_timeout", "poll_interval"):
         try:
             _microseconds(given.get(name, "1s"))

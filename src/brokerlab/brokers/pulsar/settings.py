@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from brokerlab.cluster.setting_checks import (
+    is_above_zero,
+    not_above_zero,
+    not_offered,
+    not_true_or_false,
+    other_durability,
+    unknown_names,
+)
 from brokerlab.model.plan import CellPlan, Durability
 
 TENANT = "public"
@@ -91,8 +98,8 @@ def client_settings_of(given: Mapping[str, str]) -> dict[str, str]:
 def problems(cell: CellPlan) -> list[str]:
     """Everything in the cell that Pulsar cannot do."""
     found = [
-        *_unknown(cell.broker_settings, NAMES, "broker_settings"),
-        *_unknown(cell.client_settings, tuple(CLIENT_DEFAULTS), "client_settings"),
+        *unknown_names("broker_settings", cell.broker_settings, NAMES),
+        *unknown_names("client_settings", cell.client_settings, CLIENT_DEFAULTS),
         *_bad_values(cell),
         *_bad_client_values(cell.client_settings),
     ]
@@ -110,48 +117,30 @@ def problems(cell: CellPlan) -> list[str]:
         found.append("broker_settings: ack_quorum <= write_quorum <= ensemble must hold")
     elif settings.ensemble > bookies and not cell.endpoint:
         found.append(f"broker_settings.ensemble: at most the {bookies} bookies there are (got {settings.ensemble})")
-    if settings.level != cell.durability:
-        found.append(
-            f"durability: write_quorum {settings.write_quorum}, ack_quorum {settings.ack_quorum}, journalSyncData "
-            f"{settings.journal['journalSyncData']}, journalWriteData {settings.journal['journalWriteData']} give "
-            f"{settings.level}, not {cell.durability}"
-        )
-    return found
-
-
-def _unknown(given: Iterable[str], known: tuple[str, ...], what: str) -> list[str]:
-    lines = []
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            said = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            lines.append(f"{what}.{name}: no such setting; {said}")
-    return lines
+    because = (
+        f"write_quorum {settings.write_quorum}, ack_quorum {settings.ack_quorum}, journalSyncData "
+        f"{settings.journal['journalSyncData']}, journalWriteData {settings.journal['journalWriteData']}"
+    )
+    return found + other_durability(cell, settings.level, because)
 
 
 def _bad_values(cell: CellPlan) -> list[str]:
-    lines = []
-    for name, value in cell.broker_settings.items():
-        if name in _SWITCHES and value not in ("true", "false"):
-            lines.append(f"broker_settings.{name}: must be true or false (got {value!r})")
-        if name in (*_QUORUMS, *_JOURNAL_NUMBERS, *_BROKER_NUMBERS) and not _is_positive(value):
-            lines.append(f"broker_settings.{name}: must be a whole number above 0 (got {value!r})")
-    return lines
+    given = cell.broker_settings
+    return [
+        *not_true_or_false("broker_settings", given, _SWITCHES),
+        *not_above_zero("broker_settings", given, (*_QUORUMS, *_JOURNAL_NUMBERS, *_BROKER_NUMBERS)),
+    ]
 
 
 def _bad_client_values(given: Mapping[str, str]) -> list[str]:
-    lines = []
-    for name, value in given.items():
-        if name == "compression_type" and value not in COMPRESSIONS:
-            lines.append(f"client_settings.{name}: must be one of {', '.join(COMPRESSIONS)} (got {value!r})")
-        elif name == "batching_enabled" and value not in ("true", "false"):
-            lines.append(f"client_settings.{name}: must be true or false (got {value!r})")
-        elif name == "batching_max_messages" and not (_is_positive(value) and int(value) <= BATCH_MOST):
-            lines.append(f"client_settings.{name}: must be from 1 to {BATCH_MOST} (got {value!r})")
-        elif CLIENT_DEFAULTS.get(name, "").isdecimal() and not _is_positive(value):
-            lines.append(f"client_settings.{name}: must be a whole number above 0 (got {value!r})")
+    batch = "batching_max_messages"
+    numbers = [name for name, default in CLIENT_DEFAULTS.items() if default.isdecimal() and name != batch]
+    lines = [
+        *not_offered("client_settings", given, {"compression_type": COMPRESSIONS}),
+        *not_true_or_false("client_settings", given, ("batching_enabled",)),
+        *not_above_zero("client_settings", given, numbers),
+    ]
+    most = given.get(batch, "1")
+    if not (is_above_zero(most) and int(most) <= BATCH_MOST):
+        lines.append(f"client_settings.{batch}: must be from 1 to {BATCH_MOST} (got {most!r})")
     return lines
-
-
-def _is_positive(value: str) -> bool:
-    return value.isdecimal() and int(value) > 0

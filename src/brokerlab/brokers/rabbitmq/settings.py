@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from brokerlab.cluster.setting_checks import is_above_zero, unknown_names
 from brokerlab.model.plan import AgentPlan, CellPlan, Durability, ProducersPlan
 
 Kind = Literal["classic", "quorum", "stream"]
@@ -92,14 +92,14 @@ def client_setting_of(given: Mapping[str, str], name: str) -> int:
 def problems(cell: CellPlan) -> list[str]:
     """Everything in the cell that RabbitMQ cannot do."""
     found = [
-        *_unknown(cell.broker_settings, SERVER_NAMES, "broker_settings"),
-        *_unknown(cell.client_settings, tuple(CLIENT_DEFAULTS), "client_settings"),
+        *unknown_names("broker_settings", cell.broker_settings, SERVER_NAMES),
+        *unknown_names("client_settings", cell.client_settings, CLIENT_DEFAULTS),
     ]
     for name, value in cell.broker_settings.items():
         if name in SERVER_NAMES and not _is_number(value, whole=name != "vm_memory_high_watermark.relative"):
             found.append(f"broker_settings.{name}: must be a number (got {value!r})")
     for name, value in cell.client_settings.items():
-        if name in CLIENT_DEFAULTS and not (value.isdecimal() and 0 < int(value) <= _MOST.get(name, 1 << 30)):
+        if name in CLIENT_DEFAULTS and not (is_above_zero(value) and int(value) <= _MOST.get(name, 1 << 30)):
             most = f" and at most {_MOST[name]}" if name in _MOST else ""
             found.append(f"client_settings.{name}: must be a whole number above 0{most} (got {value!r})")
     kind = kind_of(cell.broker)
@@ -117,18 +117,8 @@ _MOST = {"prefetch": 65_535, "credit": 65_535}  # sixteen bits in the protocols
 
 def _is_number(text: str, *, whole: bool) -> bool:
     if whole:
-        return text.isdecimal() and int(text) > 0
+        return is_above_zero(text)
     try:
         return float(text) > 0
     except ValueError:
         return False
-
-
-def _unknown(given: Iterable[str], known: tuple[str, ...], what: str) -> list[str]:
-    lines = []
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            said = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            lines.append(f"{what}.{name}: no such setting; {said}")
-    return lines

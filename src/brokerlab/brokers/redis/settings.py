@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from brokerlab.cluster.setting_checks import not_above_zero, not_offered, other_durability, unknown_names
 from brokerlab.model.plan import CellPlan, Durability
 
 NAMES = ("appendonly", "appendfsync", "maxmemory")
@@ -82,8 +82,8 @@ def level_of(waiting: Waiting, replicas: int, appendonly: bool, appendfsync: str
 def problems(cell: CellPlan, replicas_per_master: int) -> list[str]:
     """Everything in the cell that this broker cannot do."""
     found = [
-        *_unknown(cell.broker_settings, NAMES, "broker_settings"),
-        *_unknown(cell.client_settings, CLIENT_NAMES, "client_settings"),
+        *unknown_names("broker_settings", cell.broker_settings, NAMES),
+        *unknown_names("client_settings", cell.client_settings, CLIENT_NAMES),
         *_bad_values(cell, replicas_per_master),
     ]
     if found:
@@ -92,40 +92,25 @@ def problems(cell: CellPlan, replicas_per_master: int) -> list[str]:
     waiting = waiting_of(cell.durability, cell.client_settings)
     replicas = max(replicas_per_master, waiting.replicas) if cell.endpoint else replicas_per_master
     level = level_of(waiting, replicas, settings.appendonly == "yes", settings.appendfsync)
-    if level != cell.durability and not cell.endpoint:
-        found.append(
-            f"durability: appendonly {settings.appendonly}, appendfsync {settings.appendfsync} with "
-            f"{replicas_per_master} replicas of a master give {level}, not {cell.durability}"
+    if not cell.endpoint:
+        because = (
+            f"appendonly {settings.appendonly}, appendfsync {settings.appendfsync} with {replicas_per_master} replicas "
+            "of a master"
         )
+        found += other_durability(cell, level, because)
     security = cell.security
     if security is not None and security.user is not None and security.password is None:
         found.append("security.password: a user needs one")
     return found
 
 
-def _unknown(given: Iterable[str], known: tuple[str, ...], what: str) -> list[str]:
-    lines = []
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            said = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            lines.append(f"{what}.{name}: no such setting; {said}")
-    return lines
-
-
 def _bad_values(cell: CellPlan, replicas_per_master: int) -> list[str]:
     given = cell.broker_settings
-    lines = []
-    for name, choices in _CHOICES.items():
-        if name in given and given[name] not in choices:
-            lines.append(f"broker_settings.{name}: must be one of {', '.join(choices)} (got {given[name]!r})")
+    lines = not_offered("broker_settings", given, _CHOICES)
     memory = given.get("maxmemory", "0").lower()
     if not memory.removesuffix("b").rstrip("kmg").isdecimal():
         lines.append(f"broker_settings.maxmemory: must be a size such as 2gb (got {given['maxmemory']!r})")
-    for name in CLIENT_NAMES:
-        value = cell.client_settings.get(name, "1")
-        if not (value.isdecimal() and int(value) > 0):
-            lines.append(f"client_settings.{name}: must be a whole number above 0 (got {value!r})")
+    lines += not_above_zero("client_settings", cell.client_settings, CLIENT_NAMES)
     wanted = cell.client_settings.get("wait_replicas", "0")
     if wanted.isdecimal() and int(wanted) > replicas_per_master and not cell.endpoint:
         lines.append(f"client_settings.wait_replicas: a master has {replicas_per_master} replicas (got {wanted!r})")
