@@ -1,10 +1,11 @@
-/* What kafka_wire.c (connections, requests, responses) and kafka_fetch.c (the consumer) share.
+/* What kafka_fetch_wire.c (connections, requests, responses) and kafka_fetch.c (the consumer) share.
  *
  * A partition is called by its cell-wide number, its lane. */
 #ifndef BROKERLAB_KAFKA_FETCH_H
 #define BROKERLAB_KAFKA_FETCH_H
 
 #include "brokerlab.h"
+#include "kafka_bytes.h"
 
 enum { FETCH_CONNECTIONS = 64 };
 
@@ -18,11 +19,6 @@ typedef struct {
     size_t at, bytes;
     int32_t lane;
 } waiting;
-
-typedef struct {
-    uint8_t *data;
-    size_t head, tail, capacity; /* content is [head, tail) */
-} bytes;
 
 typedef struct {
     int fd, in_flight, step;

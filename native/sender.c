@@ -4,15 +4,22 @@
  * state is in one struct that Python reads and writes between ticks; when due times or payload slots run out the tick
  * ends early and says what it needs.
  */
+#define _GNU_SOURCE
 #include "brokerlab.h"
+#include <poll.h>
+#include <time.h>
 
+enum { POLLED_MOST = 256 };
 enum { NEEDS_DUE = 1, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION };
 enum { REPORTS_MOST = 16384 };
 
 typedef int64_t send_function(void *client, uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
                               const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n);
-/* How many reports; a negative number when the client needs Python, to connect again for instance. */
+/* How many reports; a negative number when the client needs Python, to connect again for instance. With most 0 the
+ * client only sends and receives what is possible now. */
 typedef int64_t settled_function(void *client, int64_t *indices, int32_t *codes, int64_t *at_ns, int64_t most);
+/* What a client that has no thread of its own waits for: its sockets, and the time at which it must act anyway. */
+typedef int64_t watch_function(const void *client, struct pollfd *to, int64_t most, int64_t *wake_ns);
 
 /* Mirrored field by field in agent/sender_native.py. */
 typedef struct {
@@ -20,6 +27,7 @@ typedef struct {
     void *client;
     send_function *send;
     settled_function *settled;
+    watch_function *watch; /* NULL: the client has threads, and is asked once in a tick */
     /* the payload pool; may_wrap is 0 when a chunk of a file must be replaced after its last slot */
     uint8_t *buffer;
     int64_t *offsets;
@@ -159,14 +167,14 @@ int bl_sender_step(sender *s, int64_t now_ns) {
     return send_due(s, now_ns);
 }
 
-/* A tick from now when answers are awaited or several messages are due by then; when just one is, at its time (not
- * within the next quarter of a tick); else when the next one is due, at the latest after idle_ns. */
+/* A tick from now when answers are to be asked for or several messages are due by then; when just one is, at its time
+ * (not within the next quarter of a tick); else when the next one is due, at the latest after idle_ns. */
 static int64_t next_wake(sender *const *senders, int64_t n, int64_t now_ns, int64_t idle_ns) {
     int64_t tick = senders[0]->tick_ns, soonest = INT64_MAX, due_by_then = 0;
     int awaited = 0;
     for (int64_t i = 0; i < n; i++) {
         tick = min64(tick, senders[i]->tick_ns);
-        awaited |= senders[i]->in_flight > 0;
+        awaited |= senders[i]->in_flight > 0 && (!senders[i]->watch || senders[i]->window);
     }
     int64_t earliest = now_ns + tick;
     for (int64_t i = 0; i < n; i++) {
@@ -179,6 +187,31 @@ static int64_t next_wake(sender *const *senders, int64_t n, int64_t now_ns, int6
     return min64(soonest, now_ns + idle_ns);
 }
 
+/* Sleep until the given time; clients that have to be watched work meanwhile. In a closed loop an answer ends it: then
+ * there is room for more. Returns the time. */
+static int64_t rest_until(sender *const *senders, int64_t n, int64_t now_ns, int64_t until_ns) {
+    if (!senders[0]->watch) return bl_sleep_until(until_ns);
+    struct pollfd polled[POLLED_MOST];
+    while (now_ns < until_ns) {
+        int64_t count = 0, first_ns = until_ns;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t wake_ns;
+            count += senders[i]->watch(senders[i]->client, polled + count, POLLED_MOST - count, &wake_ns);
+            first_ns = min64(first_ns, wake_ns);
+        }
+        int64_t left_ns = first_ns > now_ns ? first_ns - now_ns : 0;
+        struct timespec limit = {left_ns / 1000000000, left_ns % 1000000000};
+        int ready = ppoll(polled, (nfds_t)count, &limit, NULL);
+        now_ns = bl_now_ns();
+        if (now_ns >= until_ns) break;
+        for (int64_t i = 0; i < n; i++) {
+            senders[i]->settled(senders[i]->client, NULL, NULL, NULL, 0);
+            if (ready > 0 && senders[i]->window) return now_ns;
+        }
+    }
+    return now_ns;
+}
+
 /* Tick all senders until `until_ns`. `clock` holds the time, `ticks` counts. Returns 0 at the end; before it, when
  * sender i needs something, 8 * i + what: then the same tick is begun again. */
 int64_t bl_senders_run(sender *const *senders, int64_t n, int64_t until_ns, int64_t idle_ns, int64_t *clock,
@@ -189,7 +222,7 @@ int64_t bl_senders_run(sender *const *senders, int64_t n, int64_t until_ns, int6
             if (needed) return 8 * i + needed;
         }
         ++*ticks;
-        *clock = bl_sleep_until(min64(next_wake(senders, n, *clock, idle_ns), until_ns));
+        *clock = rest_until(senders, n, *clock, min64(next_wake(senders, n, *clock, idle_ns), until_ns));
     }
     return 0;
 }

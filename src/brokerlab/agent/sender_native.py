@@ -41,7 +41,7 @@ class _State(ctypes.Structure):
     """struct sender of native/sender.c, field by field."""
 
     _fields_ = (
-        ("ledger", _POINTER), ("client", _POINTER), ("send", _POINTER), ("settled", _POINTER),
+        ("ledger", _POINTER), ("client", _POINTER), ("send", _POINTER), ("settled", _POINTER), ("watch", _POINTER),
         ("buffer", _POINTER), ("offsets", _POINTER), ("lengths", _POINTER), ("body_sums", _POINTER),
         ("slots", _NUMBER), ("position", _NUMBER), ("may_wrap", _NUMBER),
         ("pattern", _POINTER), ("keys", _POINTER), ("pattern_length", _NUMBER),
@@ -89,7 +89,7 @@ class NativeSender(Sender):
         state.keys = None if self._keys is None else address(self._keys)
         state.pattern_length = len(pool.partition_pattern)
         state.ledger, state.client = self.ledger.handle, calls.client
-        state.send, state.settled = calls.send, calls.settled
+        state.send, state.settled, state.watch = calls.send, calls.settled, calls.watch
         state.block_most, state.limit, state.window = BLOCK_MOST, self._limit, self._window or 0
         state.timeout_ns, state.expire_every_ns = self._timeout_ns, EXPIRE_EVERY_NS
         state.tick_least_ns, state.tick_most_ns = CLOSED_TICK_LEAST_NS, CLOSED_TICK_MOST_NS

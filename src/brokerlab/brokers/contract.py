@@ -145,13 +145,15 @@ class NativeCalls:
 
     `settled` gives a code for each message, 0 for an acknowledgement; `judged` says what other codes of its last call
     mean: outcomes, and kinds of errors with their counts. When it gives a negative number instead, the client's Python
-    `settled` is called, which may connect again.
+    `settled` is called, which may connect again. A client without a thread of its own has `watch`: what to wait for
+    between ticks, so that it can send and receive when it is possible.
     """
 
     client: int
     send: int
     settled: int
     judged: Callable[[Int32s], tuple[npt.NDArray[np.uint8], dict[str, int]]]
+    watch: int | None = None
 
 
 @runtime_checkable

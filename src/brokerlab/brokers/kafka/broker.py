@@ -109,6 +109,10 @@ class KafkaBroker:
         check_plan_access(plan)
         native = _native_for(plan)
         if native is not None:
+            from brokerlab.brokers.kafka.driver_produce import ProduceProducer, can_write
+
+            if can_write(plan):
+                return ProduceProducer(plan, number)
             made: Producer = native.NativeProducer(plan, number)
             return made
         from brokerlab.brokers.kafka.driver import PythonProducer

@@ -8,8 +8,6 @@ compressed, or older than Kafka 0.11, is more than it can read: then it goes on 
 from __future__ import annotations
 
 import ctypes
-import errno
-import socket
 import time
 from typing import Any
 
@@ -18,7 +16,8 @@ import numpy.typing as npt
 
 from brokerlab.brokers.kafka.backlog import Backlog, assigned_partitions
 from brokerlab.brokers.kafka.driver_native import NativeConsumer
-from brokerlab.brokers.kafka.leaders import Leaders, Where
+from brokerlab.brokers.kafka.following import ClientInC, Following
+from brokerlab.brokers.kafka.leaders import Leaders
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop
 from brokerlab.brokers.kafka.settings import CONSUMER_SETTINGS, SHARED_SETTINGS
 from brokerlab.errors import BrokerError
@@ -28,11 +27,7 @@ from brokerlab.native.loader import address, library
 
 PATH = "native (Kafka protocol in C)"
 RECEIVE_MOST = 8192
-DIAL_EVERY_NS = 200_000_000
-ASK_EVERY_NS = 200_000_000
 SERVE_EVERY_NS = 1_000_000_000
-UNKNOWN_MOST_NS = 30_000_000_000  # a topic nobody knows for so long does not come back
-CONNECTIONS_MOST = 64  # as native/kafka_fetch.h has it
 DAMAGED, UNSUPPORTED = -2, -3  # as native/kafka_fetch.c has them
 OFFSET_OUT_OF_RANGE = 1  # Kafka's code
 
@@ -95,10 +90,7 @@ class FetchConsumer:
         self._about = np.zeros(2, np.int64)  # time of arrival, whether something needs care
         columns = (self._addresses, self._lengths, self._positions, self._about)
         self._columns = tuple(address(a) for a in columns)
-        self._places: dict[Where, int] = {}  # the number of the connection to a broker
-        self._dial_at_ns: dict[int, int] = {}
-        self._lead_by: dict[int, int] = {}
-        self._ask_at_ns = self._serve_at_ns = self._unknown_since_ns = 0
+        self._serve_at_ns = 0
         self._last: Deliveries | None = None
         self._reads_otherwise = False
         self._handle: int | None = None
@@ -121,7 +113,10 @@ class FetchConsumer:
         self._errors: npt.NDArray[np.int32] = self._view(self._lib.bl_fetch_errors, ctypes.c_int32, lanes)
         for number in self._partitions:
             self._lib.bl_fetch_seek(self._handle, number, committed.get(number, 0))
-        self._follow(leaders, time.monotonic_ns())
+        lib = self._lib
+        client = ClientInC(self._handle, lib.bl_fetch_attach, lib.bl_fetch_lead, lib.bl_fetch_is_up)
+        self._following = Following(client, self._leaders, self._settings)
+        self._following.follow(leaders, time.monotonic_ns())
 
     def _made(self, plan: AgentPlan) -> int:
         topics = (ctypes.c_char_p * len(plan.destinations))(*(t.encode() for t in plan.destinations))
@@ -213,58 +208,12 @@ class FetchConsumer:
         for number, offset in self._leaders.beginnings().items():
             if errors.get(number) == OFFSET_OUT_OF_RANGE:
                 self._lib.bl_fetch_seek(self._handle, number, offset)
-        if out := [number for number, error in errors.items() if error == OFFSET_OUT_OF_RANGE]:
+        out = [number for number, error in errors.items() if error == OFFSET_OUT_OF_RANGE]
+        if out:
             self._leaders.ask_beginnings(out)
-        found = self._leaders.leaders()
-        if found is not None:
-            self._note_unknown(now)
-            self._follow({n: w for n, w in found.items() if errors.get(n) != OFFSET_OUT_OF_RANGE}, now)
-        elif now >= self._ask_at_ns:
-            self._ask_at_ns = now + ASK_EVERY_NS
-            self._leaders.ask_leaders()
-        for where, place in self._places.items():
-            if place in self._lead_by.values() and not self._lib.bl_fetch_is_up(self._handle, place):
-                self._dial(where, place, now)
+        self._following.mend(now, without=frozenset(out))
 
     def _stop_for(self, errors: dict[int, int]) -> None:
         for error in errors.values():
             if consumer_must_stop(error):
                 raise BrokerError(f"the consumer cannot go on: {self._lib.bl_kafka_error_name(error).decode()}")
-
-    def _note_unknown(self, now: int) -> None:
-        if not self._leaders.unknown_topic:
-            self._unknown_since_ns = 0
-        elif not self._unknown_since_ns:
-            self._unknown_since_ns = now
-        elif now - self._unknown_since_ns > UNKNOWN_MOST_NS:
-            raise BrokerError("the consumer cannot go on: its destination is not there any more")
-
-    def _follow(self, leaders: dict[int, Where | None], now: int) -> None:
-        """Fetch each partition from its leader; one that nobody leads waits."""
-        for number, where in leaders.items():
-            place = -1
-            if where is not None:
-                place = self._places.setdefault(where, len(self._places))
-                if place >= CONNECTIONS_MOST:
-                    raise BrokerError(f"more than {CONNECTIONS_MOST} brokers lead the partitions of one consumer")
-                if not self._lib.bl_fetch_is_up(self._handle, place):
-                    self._dial(where, place, now)
-            self._lead_by[number] = place
-            self._lib.bl_fetch_lead(self._handle, number, place)
-
-    def _dial(self, where: Where, place: int, now: int) -> None:
-        """Begin to connect; how it ends shows when it is used."""
-        if now < self._dial_at_ns.get(place, 0):
-            return
-        self._dial_at_ns[place] = now + DIAL_EVERY_NS
-        try:
-            family, _, _, _, found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)[0]
-        except OSError:
-            return
-        with socket.socket(family, socket.SOCK_STREAM) as made:
-            made.setblocking(False)
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if receive_buffer := int(self._settings.get(_RECEIVE_BUFFER, 0)):
-                made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-            if made.connect_ex(found) in (0, errno.EINPROGRESS):
-                self._lib.bl_fetch_attach(self._handle, place, made.detach())

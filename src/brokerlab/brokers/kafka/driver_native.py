@@ -76,6 +76,17 @@ def _new(function: Any, properties: dict[str, str], plan: AgentPlan, *more: int)
     return int(handle)
 
 
+def judged(lib: ctypes.CDLL, codes: Int32s) -> tuple[npt.NDArray[np.uint8], dict[str, int]]:
+    """Outcomes, and errors by name with their counts."""
+    outcomes = np.zeros(len(codes), np.uint8)
+    kinds: dict[str, int] = {}
+    for code, count in zip(*(a.tolist() for a in np.unique(codes, return_counts=True)), strict=True):
+        if code:
+            outcomes[codes == code] = outcome_of(code)
+            kinds[lib.bl_kafka_error_name(code).decode()] = count
+    return outcomes, kinds
+
+
 class NativeProducer:
     path = PATH
 
@@ -125,13 +136,7 @@ class NativeProducer:
         )
 
     def _judged(self, codes: Int32s) -> tuple[npt.NDArray[np.uint8], dict[str, int]]:
-        outcomes = np.zeros(len(codes), np.uint8)
-        kinds: dict[str, int] = {}
-        for code, count in zip(*(a.tolist() for a in np.unique(codes, return_counts=True)), strict=True):
-            if code:
-                outcomes[codes == code] = outcome_of(code)
-                kinds[self._lib.bl_kafka_error_name(code).decode()] = count
-        return outcomes, kinds
+        return judged(self._lib, codes)
 
     def close(self, deadline_mono_ns: int) -> None:
         if self._closed:

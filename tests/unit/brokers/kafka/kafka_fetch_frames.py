@@ -1,5 +1,5 @@
-"""Record batches and fetch responses as Kafka encodes them, written down independently of the C code; and a C fetcher on
-one end of a socket pair with a test on the other."""
+"""Fetch requests and responses as Kafka encodes them, written down independently of the C code; and a C fetcher on one
+end of a socket pair with a test on the other."""
 
 from __future__ import annotations
 
@@ -11,64 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from kafka_frames import Reader
 
 from brokerlab.native.loader import address, library
 
 MOST = 4096
 Message = tuple[int, bytes]  # offset, value
-
-
-def crc32c(data: bytes) -> int:
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
-
-
-def varint(value: int) -> bytes:
-    rest = (value << 1 ^ value >> 63) & (1 << 64) - 1
-    out = bytearray()
-    while rest > 127:
-        out.append(rest & 127 | 128)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
-
-
-def _sized(data: bytes | None) -> bytes:
-    return varint(-1) if data is None else varint(len(data)) + data
-
-
-@dataclass(frozen=True)
-class Record:
-    value: bytes | None
-    key: bytes | None = None
-    headers: tuple[tuple[bytes, bytes | None], ...] = ()
-    timestamp_delta: int = 0
-    offset_delta: int | None = None  # its place in the batch when not said
-
-    def encoded(self, place: int) -> bytes:
-        delta = place if self.offset_delta is None else self.offset_delta
-        headers = varint(len(self.headers)) + b"".join(_sized(k) + _sized(v) for k, v in self.headers)
-        body = b"\0" + varint(self.timestamp_delta) + varint(delta) + _sized(self.key) + _sized(self.value) + headers
-        return varint(len(body)) + body
-
-
-def batch(
-    base: int, records: Sequence[Record], *, attributes: int = 0, magic: int = 2, last: int | None = None
-) -> bytes:
-    deltas = [i if r.offset_delta is None else r.offset_delta for i, r in enumerate(records)]
-    last_delta = last if last is not None else max(deltas, default=0)
-    summed = struct.pack(">hiqqqhii", attributes, last_delta, 0, 0, -1, -1, -1, len(records))
-    summed += b"".join(r.encoded(i) for i, r in enumerate(records))
-    rest = struct.pack(">ibI", 7, magic, crc32c(summed)) + summed
-    return struct.pack(">qi", base, len(rest)) + rest
-
-
-def plain(base: int, *values: bytes) -> bytes:
-    return batch(base, [Record(v) for v in values])
 
 
 Partition = tuple[int, int, bytes]  # number, error, records
@@ -90,28 +38,12 @@ class Request:
     offsets: dict[tuple[str, int], int] = field(default_factory=dict)
 
 
-class _Reader:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    def take(self, form: str) -> tuple[int, ...]:
-        size = struct.calcsize(form)
-        found = struct.unpack(form, self.data[:size])
-        self.data = self.data[size:]
-        return found
-
-    def text(self) -> str:
-        (size,) = self.take(">h")
-        found, self.data = self.data[:size].decode(), self.data[size:]
-        return found
-
-
 def requests(data: bytes) -> list[Request]:
     """What a client asked, every field of the form checked; whole requests only."""
     found = []
     while data:
         (size,) = struct.unpack(">i", data[:4])
-        reader = _Reader(data[4 : 4 + size])
+        reader = Reader(data[4 : 4 + size])
         assert len(reader.data) == size
         key, version, correlation = reader.take(">hhi")
         assert (key, version, reader.text()) == (1, 11, "tester")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafka_fetch_frames import Record, batch, crc32c, plain
+from kafka_frames import Record, batch, crc32c, plain
 
 from brokerlab.native import library, why_not
 from brokerlab.native.loader import address

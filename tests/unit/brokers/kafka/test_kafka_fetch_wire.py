@@ -8,7 +8,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafka_fetch_frames import Fetcher, Message, Record, Request, batch, plain, response
+from kafka_fetch_frames import Fetcher, Message, Request, response
+from kafka_frames import Record, batch, plain
 
 from brokerlab.native import library, why_not
 

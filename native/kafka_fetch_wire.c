@@ -28,7 +28,7 @@ void fetch_hang_up(connection *c) {
     c->in_flight = 0;
     c->step = FRAME;
     c->out.head = c->out.tail = 0;
-    c->in.head = c->in.tail; /* only after `head` may anything be moved: see `room` */
+    c->in.head = c->in.tail; /* only after `head` may anything be moved: see bytes_room */
 }
 
 void fetch_lose(fetcher *f, connection *c, const char *why) {
@@ -49,37 +49,7 @@ void bl_fetch_attach(fetcher *f, int number, int fd) {
         if (f->lane[i].connection == number) f->lane[i].fetch_offset = f->lane[i].next_offset;
 }
 
-/* Room for so many bytes behind the content, which may move. */
-static uint8_t *room(bytes *b, size_t want) {
-    if (b->head) {
-        memmove(b->data, b->data + b->head, b->tail - b->head);
-        b->tail -= b->head;
-        b->head = 0;
-    }
-    if (b->capacity - b->tail < want) {
-        size_t grown = b->capacity ? b->capacity : 2 * READ_MOST;
-        while (grown - b->tail < want) grown *= 2;
-        b->data = realloc(b->data, grown);
-        if (!b->data) abort();
-        b->capacity = grown;
-    }
-    return b->data + b->tail;
-}
-
 /* ---------------------------------------------------------------- requests */
-
-static void put(bytes *b, int64_t value, int width) {
-    uint8_t *at = room(b, 8);
-    for (int i = 0; i < width; i++) at[i] = (uint8_t)(value >> (8 * (width - 1 - i)));
-    b->tail += (size_t)width;
-}
-
-static void put_text(bytes *b, const char *text) {
-    size_t n = strlen(text);
-    put(b, (int64_t)n, 2);
-    memcpy(room(b, n), text, n);
-    b->tail += n;
-}
 
 static int is_fetched(const fetcher *f, int i, int number) {
     return f->lane[i].connection == number && f->lane[i].fetch_offset >= 0 && !f->error[i];
@@ -100,22 +70,22 @@ void fetch_request(fetcher *f, connection *c) {
     if (c->fd < 0 || c->in_flight || !n) return;
     bytes *b = &c->out;
     b->head = b->tail = 0;
-    put(b, 0, 4); /* the size, known at the end */
-    put(b, FETCH, 2), put(b, FETCH_VERSION, 2), put(b, ++c->correlation, 4), put_text(b, f->client);
-    put(b, -1, 4), put(b, f->max_wait_ms, 4), put(b, f->min_bytes, 4), put(b, f->max_bytes, 4);
-    put(b, 0, 1), put(b, 0, 4), put(b, -1, 4); /* uncommitted too; no session */
-    put(b, n, 4);
+    bytes_put(b, 0, 4); /* the size, known at the end */
+    bytes_put(b, FETCH, 2), bytes_put(b, FETCH_VERSION, 2), bytes_put(b, ++c->correlation, 4);
+    bytes_put_text(b, f->client);
+    bytes_put(b, -1, 4), bytes_put(b, f->max_wait_ms, 4), bytes_put(b, f->min_bytes, 4), bytes_put(b, f->max_bytes, 4);
+    bytes_put(b, 0, 1), bytes_put(b, 0, 4), bytes_put(b, -1, 4); /* uncommitted too; no session */
+    bytes_put(b, n, 4);
     f->first_lane = (f->first_lane + 1) % f->lanes;
     for (int k = 0; k < f->lanes; k++) {
         int i = (f->first_lane + k) % f->lanes;
         if (!is_fetched(f, i, number)) continue;
-        put_text(b, f->topic[i / f->partitions]);
-        put(b, 1, 4), put(b, i % f->partitions, 4), put(b, -1, 4), put(b, f->lane[i].fetch_offset, 8);
-        put(b, -1, 8), put(b, f->partition_bytes, 4);
+        bytes_put_text(b, f->topic[i / f->partitions]);
+        bytes_put(b, 1, 4), bytes_put(b, i % f->partitions, 4), bytes_put(b, -1, 4);
+        bytes_put(b, f->lane[i].fetch_offset, 8), bytes_put(b, -1, 8), bytes_put(b, f->partition_bytes, 4);
     }
-    put(b, 0, 4), put_text(b, "");
-    size_t size = b->tail - 4;
-    for (int i = 0; i < 4; i++) b->data[i] = (uint8_t)(size >> (24 - 8 * i));
+    bytes_put(b, 0, 4), bytes_put_text(b, "");
+    bytes_put_at(b, 0, (int64_t)b->tail - 4, 4);
     c->in_flight = 1;
     c->heard_ns = bl_now_ns();
     fetch_flush(f, c);
@@ -285,7 +255,7 @@ static void understand(fetcher *f, connection *c) {
 int fetch_read(fetcher *f, connection *c) {
     if (c->fd < 0 || c->first < c->end) return 0;
     size_t there = c->in.tail - c->in.head;
-    uint8_t *at = room(&c->in, c->need > there + READ_LEAST ? c->need - there : READ_LEAST);
+    uint8_t *at = bytes_room(&c->in, c->need > there + READ_LEAST ? c->need - there : READ_LEAST, 2 * READ_MOST);
     size_t free_bytes = c->in.capacity - c->in.tail;
     ssize_t got = recv(c->fd, at, free_bytes < READ_MOST ? free_bytes : READ_MOST, MSG_DONTWAIT);
     int64_t now_ns = bl_now_ns();

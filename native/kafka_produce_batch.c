@@ -1,0 +1,149 @@
+/* Kafka's record batches (magic 2) as a producer makes them. The layout is in Kafka's documentation, "message format". */
+#include "kafka_produce.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER = BL_BATCH_HEADER_BYTES, AT_LENGTH = 8, AT_EPOCH = 12, AT_MAGIC = 16, AT_CRC = 17, AT_ATTRIBUTES = 21 };
+enum { AT_LAST_DELTA = 23, AT_FIRST_MS = 27, AT_LAST_MS = 35, AT_PRODUCER = 43, AT_COUNT = 57 };
+enum { FIRST_CAPACITY = 32 << 10, FIRST_MESSAGES = 256 };
+/* Of a record besides its value: length 5, attributes 1, time 10, number 5, size of the key 5, key 4, size of the value
+ * 5, headers 1. */
+enum { RECORD_OVERHEAD = 36 };
+
+size_t record_most(int32_t bytes) { return (size_t)bytes + RECORD_OVERHEAD; }
+
+batch *batch_new(batches *spare, int32_t lane, int64_t now_ns, int64_t unix_ms) {
+    batch *b = batches_take(spare);
+    if (!b) {
+        b = calloc(1, sizeof *b);
+        if (!b) abort();
+    }
+    b->next = NULL;
+    b->size = HEADER;
+    b->count = b->reported = b->attempts = b->code = 0;
+    b->lane = lane;
+    b->made_ns = now_ns;
+    b->first_unix_ms = b->last_unix_ms = unix_ms;
+    return b;
+}
+
+void batch_free(batch *b) {
+    free(b->data);
+    free(b->index);
+    free(b);
+}
+
+static void make_room(batch *b, size_t want) {
+    if (b->capacity - b->size < want || !b->capacity) {
+        size_t grown = b->capacity ? b->capacity : FIRST_CAPACITY;
+        while (grown < b->size + want) grown *= 2;
+        b->data = realloc(b->data, grown);
+        if (!b->data) abort();
+        b->capacity = grown;
+    }
+    if (b->count == b->index_capacity) {
+        b->index_capacity = b->index_capacity ? 2 * b->index_capacity : FIRST_MESSAGES;
+        b->index = realloc(b->index, (size_t)b->index_capacity * sizeof *b->index);
+        if (!b->index) abort();
+    }
+}
+
+/* A number of variable length, zigzag. */
+static inline uint8_t *number(uint8_t *at, int64_t value) {
+    uint64_t left = (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+    for (; left > 127; left >>= 7) *at++ = (uint8_t)(left | 128);
+    *at++ = (uint8_t)left;
+    return at;
+}
+
+static inline int number_bytes(int64_t value) {
+    uint64_t left = (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+    int n = 1;
+    for (; left > 127; left >>= 7) n++;
+    return n;
+}
+
+/* One message more; its key, if any, is 4 bytes. */
+void batch_append(batch *b, const uint8_t *value, int32_t bytes, const uint8_t *key, int64_t index, int64_t unix_ms) {
+    make_room(b, record_most(bytes));
+    int64_t later_ms = unix_ms - b->first_unix_ms;
+    int64_t length = 1 + number_bytes(later_ms) + number_bytes(b->count) + (key ? 5 : 1) + number_bytes(bytes) + bytes + 1;
+    uint8_t *at = number(b->data + b->size, length);
+    *at++ = 0; /* attributes */
+    at = number(at, later_ms);
+    at = number(at, b->count);
+    at = number(at, key ? 4 : -1);
+    if (key) {
+        memcpy(at, key, 4);
+        at += 4;
+    }
+    at = number(at, bytes);
+    memcpy(at, value, (size_t)bytes);
+    at += bytes;
+    *at++ = 0; /* headers */
+    b->size = (size_t)(at - b->data);
+    b->index[b->count++] = index;
+    if (unix_ms > b->last_unix_ms) b->last_unix_ms = unix_ms;
+}
+
+static void put(uint8_t *at, int64_t value, int width) {
+    for (int i = 0; i < width; i++) at[i] = (uint8_t)(value >> (8 * (width - 1 - i)));
+}
+
+/* Nothing more goes in; it can be sent. */
+void batch_seal(batch *b) {
+    uint8_t *at = b->data;
+    put(at, 0, 8); /* the broker gives offsets */
+    put(at + AT_LENGTH, (int64_t)b->size - AT_EPOCH, 4);
+    put(at + AT_EPOCH, -1, 4);
+    at[AT_MAGIC] = 2;
+    put(at + AT_ATTRIBUTES, 0, 2);
+    put(at + AT_LAST_DELTA, b->count - 1, 4);
+    put(at + AT_FIRST_MS, b->first_unix_ms, 8);
+    put(at + AT_LAST_MS, b->last_unix_ms, 8);
+    memset(at + AT_PRODUCER, 0xff, 14); /* no producer id, epoch or sequence: not idempotent */
+    put(at + AT_COUNT, b->count, 4);
+    put(at + AT_CRC, bl_crc32c(at + AT_ATTRIBUTES, (int64_t)b->size - AT_ATTRIBUTES, 0), 4);
+}
+
+/* ---------------------------------------------------------------- queues of them */
+
+void batches_add(batches *q, batch *b) {
+    b->next = NULL;
+    if (q->last)
+        q->last->next = b;
+    else
+        q->first = b;
+    q->last = b;
+}
+
+batch *batches_take(batches *q) {
+    batch *b = q->first;
+    if (!b) return NULL;
+    q->first = b->next;
+    if (!q->first) q->last = NULL;
+    return b;
+}
+
+/* All of `before`, in their order, in front; `before` is empty then. */
+void batches_put_first(batches *to, batches *before) {
+    if (!before->first) return;
+    before->last->next = to->first;
+    if (!to->last) to->last = before->last;
+    to->first = before->first;
+    before->first = before->last = NULL;
+}
+
+/* A batch made at once, for tests: its bytes and, returned, how many. */
+int64_t bl_batch_write(const uint8_t *values, const int64_t *offsets, const int32_t *lengths, const uint8_t *keys,
+                       const int64_t *unix_ms, int64_t n, uint8_t *to, int64_t most) {
+    batches none = {NULL, NULL};
+    batch *b = batch_new(&none, 0, 0, n ? unix_ms[0] : 0);
+    for (int64_t i = 0; i < n; i++)
+        batch_append(b, values + offsets[i], lengths[i], keys ? keys + 4 * i : NULL, i, unix_ms[i]);
+    batch_seal(b);
+    int64_t size = (int64_t)b->size;
+    if (size <= most) memcpy(to, b->data, b->size);
+    batch_free(b);
+    return size;
+}
