@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,3 +19,23 @@ def spark() -> Iterator[SparkSession]:
 
     with spark_session() as session:
         yield session
+
+
+def server_of(nodeid: str) -> str:
+    """Tests that share a server (or a Spark session), by name: side by side they go to one process, so that nothing is
+    started twice. (pytest-xdist's own groups are marks; 3.8 does not see them with pytest 9.2.)"""
+    file = nodeid.partition("::")[0]
+    if file.startswith("tests/unit/pipeline/"):
+        return "tests/unit/pipeline"
+    parameter = re.search(r"\[([a-z-]*[a-z](?:-\d+)?)(?=[-\]])", nodeid) if file.startswith("tests/contract/") else None
+    return f"{file} {parameter[1]}" if parameter else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByServer(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return server_of(nodeid)
+
+    return ByServer(config, log)

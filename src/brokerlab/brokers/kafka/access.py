@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brokerlab.brokers.kafka.client import admin_properties
+from brokerlab.cluster.ports import all_refuse
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 
@@ -30,6 +31,7 @@ class Client:
         from confluent_kafka.admin import AdminClient
 
         self.addresses = ", ".join(endpoint.addresses)
+        self._endpoint = endpoint
         self._hung_up = 0
         self._refusal: BrokerError | None = None
         properties: dict[str, Any] = {**admin_properties(endpoint, client_settings), "error_cb": self._note}
@@ -54,7 +56,8 @@ class Client:
         )
 
     def metadata(self, patience_s: float = PATIENCE_S, topic: str | None = None) -> Any:
-        """The cluster's metadata. Raises BrokerError: at once when we are refused, after `patience_s` otherwise."""
+        """The cluster's metadata. Raises BrokerError: at once when we are refused or nobody listens, after `patience_s`
+        otherwise."""
         from confluent_kafka import KafkaException
 
         until = time.monotonic() + patience_s
@@ -68,7 +71,7 @@ class Client:
                 self.admin.poll(0)
                 if self._refusal is not None:
                     raise self._refusal from e
-                if time.monotonic() >= until:
+                if time.monotonic() >= until or all_refuse(self._endpoint.addresses):
                     raise BrokerError(
                         f"Kafka at {self.addresses} does not answer: {e.args[0].str()}",
                         hint="is it running, and reachable?",

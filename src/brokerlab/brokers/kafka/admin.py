@@ -93,10 +93,10 @@ class KafkaAdmin:
         return settings
 
     def _entries(self, kind: str, resource: Any) -> dict[str, Any]:
-        """Any broker may answer, and one of several may not have heard of a new topic yet: it is asked again."""
+        """Any broker may answer, and one of several may not have heard yet of a topic we made: it is asked again."""
         from confluent_kafka import KafkaError
 
-        until = time.monotonic() + _TIMEOUT_S
+        until = time.monotonic() + (_TIMEOUT_S if resource.name in self._made else 0)
         while True:
             (future,) = self._client.describe_configs([resource], request_timeout=_TIMEOUT_S).values()
             late = () if time.monotonic() > until else (KafkaError.UNKNOWN_TOPIC_OR_PART,)

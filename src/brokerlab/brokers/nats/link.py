@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error, NoRespondersError
 
+from brokerlab.cluster.ports import all_refuse
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 from brokerlab.secrets import secret
@@ -48,6 +49,8 @@ class Link:
         self._security = endpoint.security
         credentials = self._credentials()
         addresses = endpoint.addresses
+        if all_refuse(addresses):  # the library would try until its time is up
+            raise BrokerError(f"cannot connect to NATS at {', '.join(addresses)}: refused", hint=CONNECT_HINT)
         turn = first_address % len(addresses)
         servers = [f"nats://{a}" for a in (*addresses[turn:], *addresses[:turn])]
         self._selector = selectors.DefaultSelector()
