@@ -21,13 +21,13 @@ setup-dev: $(VENV)/.made-dev ## the environment with what tests and checks need
 
 test: setup-dev ## all tests, real brokers included (about 15 minutes)
 	@tools/chromium-for-tests
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup tests/unit tests/contract tests/integration
-	$(BIN)/python -m pytest -m "not slow" tests/e2e
+	$(BIN)/python -m pytest -m "not slow and not alone" -n 2
+	$(BIN)/python -m pytest -m "not slow and alone" tests/e2e
 
 test-all: setup-dev ## the long tests too
 	@tools/chromium-for-tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/unit tests/contract tests/integration
-	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m pytest -m "not alone" -n 2
+	$(BIN)/python -m pytest -m alone tests/e2e
 
 check: setup-dev ## what pre-commit runs: ruff, mypy --strict
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ from lab import Lab, private_home
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One home for all: tests run one after the other, and other runs on this machine are not waited for."""
+    """One home for all tests of a process, which run one after the other: runs of others are not waited for."""
     return private_home(tmp_path_factory.mktemp("lab") / "home")
 
 

@@ -20,6 +20,8 @@ from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows, read_verdict
 from brokerlab.results.tables import DELIVERY, LATENCY_PER_PHASE, LOST_RANGE
 
+pytestmark = pytest.mark.alone
+
 SHARES = dict.fromkeys(("loss", "duplication", "reordering", "corruption", "reject", "drop_ack"), "0.01")
 CELLS = [f"c{n:02d}" for n in range(1, 7)]
 Message = tuple[int, int, int]  # producer, partition, sequence

@@ -15,6 +15,8 @@ from brokerlab.results.reader import read_rows, read_verdict
 from brokerlab.results.tables import DELIVERY, RATE_PER_SECOND
 from brokerlab.results.verdict import Verdict
 
+pytestmark = pytest.mark.alone
+
 
 def test_an_impossible_rate_gives_an_invalid_run_because_the_load_was_not_delivered(lab: Lab, tmp_path: Path) -> None:
     file = workload(
