@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from contract_load import cell_for
-from contract_servers import Running, server_parameters, start, weakest_level
+from contract_servers import Running, running_server, server_parameters, weakest_level
 
 from brokerlab.brokers.registry import broker_named
 
@@ -16,16 +16,8 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     name, nodes = request.param
     broker = broker_named(name)
     cell = cell_for(name, nodes, weakest_level(broker, nodes))
-    cluster = start(broker, cell, tmp_path_factory.mktemp(f"{name}-{nodes}"))
-    admin = None
-    try:
-        admin = broker.admin(cluster.endpoint(), cell)
-        yield Running(broker, cell, cluster, admin)
-    finally:
-        if admin is not None:
-            admin.close()
-        cluster.stop()
-        cluster.clean()
+    with running_server(broker, cell, tmp_path_factory.mktemp(f"{name}-{nodes}")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def agent_plan(
         producers=cell.producers if group is None else None,
         consumers=None if group is None else consumers,
         phases=cell.phases,
-        client_settings={},
+        client_settings=cell.client_settings,
         durability=cell.durability,
         evidence_directory="",
         seed=1,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,11 +113,28 @@ class Running:
         self._open.append(lambda: consumer.close(deadline(5)))
         return consumer
 
-    def end_test(self) -> None:
+    def close_drivers(self) -> None:
         for close in reversed(self._open):
             close()
         self._open.clear()
+
+    def end_test(self) -> None:
+        self.close_drivers()
         self.admin.delete(tuple(self.destinations), tuple(self.groups))
         self.destinations.clear()
         self.groups.clear()
         self._tag = unique("t")
+
+
+@contextmanager
+def running_server(broker: Broker, cell: CellPlan, directory: Path) -> Iterator[Running]:
+    """A broker that is started now; gone afterwards, with drivers a test has left open, and data."""
+    cluster = start(broker, cell, directory)
+    with ExitStack() as stack:
+        stack.callback(cluster.clean)
+        stack.callback(cluster.stop)
+        admin = broker.admin(cluster.endpoint(), cell)
+        stack.callback(admin.close)
+        running = Running(broker, cell, cluster, admin)
+        stack.callback(running.close_drivers)
+        yield running

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 from contract_load import PATIENCE_S, cell_for, deadline
-from contract_servers import Running, every_broker, in_every_test_run, offered, start, weakest_level
+from contract_servers import every_broker, in_every_test_run, offered, running_server, start, weakest_level
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.brokers.registry import BROKERS, broker_named
@@ -28,16 +28,14 @@ def test_a_killed_server_makes_open_messages_unknown_and_nothing_hangs(name: str
     broker = broker_named(name)
     nodes = fewest_nodes(broker)
     cell = cell_for(name, nodes, weakest_level(broker, nodes))
-    cluster = start(broker, cell, tmp_path)
-    running = Running(broker, cell, cluster, broker.admin(cluster.endpoint(), cell))
-    try:
+    with running_server(broker, cell, tmp_path) as running:
         destination = running.destination("g")
         consumer = running.consumer("g", destination)
         sender = running.sender(destination)
         sender.send(100)
         sender.settle()
         # Frozen first, so that what is sent now surely stays open.
-        servers = [psutil.Process(node.pid) for node in cluster.nodes()]
+        servers = [psutil.Process(node.pid) for node in running.cluster.nodes()]
         whole = [p for s in servers for p in (s, *s.children(recursive=True))]  # some serve by child processes
         for process in whole:
             _freeze(process)
@@ -46,18 +44,12 @@ def test_a_killed_server_makes_open_messages_unknown_and_nothing_hangs(name: str
         for process in whole:
             process.kill()
         until = deadline()
-        while len(cluster.dead_nodes()) < nodes:
+        while len(running.cluster.dead_nodes()) < nodes:
             assert time.monotonic_ns() < until
             time.sleep(0.01)
         assert taken > 0
         _settles_unknown_or_stays_open(name, sender, taken)
         _gives_nothing_or_says_so(consumer)
-    finally:
-        for close in running._open:
-            close()
-        running.admin.close()
-        cluster.stop()
-        cluster.clean()
 
 
 def _freeze(process: psutil.Process) -> None:
@@ -107,20 +99,13 @@ LEVELS = [
 def test_every_level_offered_is_reached_and_read_back(name: str, nodes: int, level: Durability, tmp_path: Path) -> None:
     broker = broker_named(name)
     cell = cell_for(name, nodes, level)
-    cluster = start(broker, cell, tmp_path)
-    running = Running(broker, cell, cluster, broker.admin(cluster.endpoint(), cell))
-    try:
+    with running_server(broker, cell, tmp_path) as running:
         destination = running.destination()
         computed = running.admin.durability((destination,))
         assert computed.level == level, computed.because
         sender = running.sender(destination)
         sender.send(100)
         assert set(sender.settle().values()) == {ACKNOWLEDGED}
-        running.end_test()
-    finally:
-        running.admin.close()
-        cluster.stop()
-        cluster.clean()
 
 
 @pytest.mark.parametrize("name", BROKERS)

@@ -1,19 +1,18 @@
-"""Small loads on Kafka clusters of ours: cells, plans, blocks of numbered messages, and loops that end."""
+"""Small loads on Kafka clusters of ours: cells and plans. Messages are those of `numbered_load`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from numbered_load import block, soon, started_cluster
+from numbered_load import consume as consume
+from numbered_load import numbers as numbers
 
-from brokerlab.brokers.contract import Broker, Cluster, Consumer, Producer
+from brokerlab.brokers.contract import Broker, Cluster, Producer
 from brokerlab.brokers.kafka.broker import BROKER
-from brokerlab.cluster.cache import silent
-from brokerlab.model.blocks import Block, Deliveries
 from brokerlab.model.plan import (
     AgentPlan,
     CellPlan,
@@ -28,7 +27,6 @@ from brokerlab.model.plan import (
     SizeShare,
 )
 
-MINUTES_NS = 60 * 10**9
 PRODUCERS = ProducersPlan(
     count=1,
     agents=1,
@@ -37,10 +35,6 @@ PRODUCERS = ProducersPlan(
     window_limit=400,
 )
 PHASES = PhasesPlan(warm_up_s=1, measure_s=1, drain_limit_s=1)
-
-
-def soon() -> int:
-    return time.monotonic_ns() + 4 * MINUTES_NS
 
 
 def cell(nodes: int, durability: Durability, **changes: Any) -> CellPlan:
@@ -89,26 +83,6 @@ def agent(role: Role, endpoint: Endpoint, topics: tuple[str, ...], per_group: in
     return AgentPlan(**{**values, **changes})
 
 
-def block(first_index: int, count: int, message_bytes: int = 100, partitions: int = 4) -> Block:
-    """Messages whose first eight bytes are their number."""
-    rows = np.zeros((count, message_bytes), np.uint8)
-    rows[:, :8] = np.arange(first_index, first_index + count, dtype="<i8").view(np.uint8).reshape(count, 8)
-    return Block(
-        buffer=rows.reshape(-1),
-        offsets=np.arange(count, dtype=np.int64) * message_bytes,
-        lengths=np.full(count, message_bytes, np.int32),
-        partitions=(np.arange(first_index, first_index + count) % partitions).astype(np.int32),
-        first_index=first_index,
-    )
-
-
-def numbers(deliveries: Deliveries) -> list[int]:
-    """Which messages of `block` these are; any size, read through their addresses as the engine does."""
-    import ctypes
-
-    return [int.from_bytes(ctypes.string_at(a, 8), "little") for a in deliveries.addresses.tolist()]
-
-
 def publish(producer: Producer, count: int, first: int = 0, partitions: int = 2) -> dict[int, int]:
     """Send so many numbered messages and wait for the outcome of each."""
     sent, outcomes, until = first, {}, soon()
@@ -122,29 +96,6 @@ def publish(producer: Producer, count: int, first: int = 0, partitions: int = 2)
     return outcomes
 
 
-def consume(consumer: Consumer, count: int) -> list[int]:
-    """Receive and acknowledge until there are so many different messages."""
-    got: list[int] = []
-    until = soon()
-    while len(set(got)) < count:
-        assert time.monotonic_ns() < until, f"{len(set(got))} of {count} received"
-        deliveries = consumer.receive(500, time.monotonic_ns() + 10**8)
-        got += numbers(deliveries)
-        consumer.acknowledge(deliveries)
-        if deliveries.release is not None:
-            deliveries.release()
-    return got
-
-
-@contextmanager
-def started(plan: CellPlan, directory: Path, broker: Broker = BROKER) -> Iterator[Cluster]:
+def started(plan: CellPlan, directory: Path, broker: Broker = BROKER) -> AbstractContextManager[Cluster]:
     """A cluster of ours, ready; gone afterwards, data and all."""
-    assert broker.install(silent).runs_here
-    cluster = broker.cluster(plan, directory / "data", directory / "logs")
-    try:
-        cluster.start()
-        cluster.wait_ready(soon())
-        yield cluster
-    finally:
-        cluster.stop()
-        cluster.clean()
+    return started_cluster(broker, plan, directory)

@@ -1,21 +1,21 @@
-"""Small loads on RabbitMQ clusters of ours: cells, plans, blocks of numbered messages, and loops that end."""
+"""Small loads on RabbitMQ clusters of ours: cells and plans. Messages are those of `numbered_load`."""
 
 from __future__ import annotations
 
-import ctypes
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import numbered_load
+from numbered_load import consume as consume
+from numbered_load import numbers as numbers
+from numbered_load import soon, started_cluster
 
-from brokerlab.brokers.contract import Broker, Cluster, Consumer, Producer
+from brokerlab.brokers.contract import Broker, Cluster, Producer
 from brokerlab.brokers.rabbitmq.broker import CLASSIC, QUORUM, STREAM
-from brokerlab.cluster.cache import silent
 from brokerlab.model import plan as model
-from brokerlab.model.blocks import Block, Deliveries
+from brokerlab.model.blocks import Block
 
 BROKERS: dict[str, Broker] = {"classic": CLASSIC, "quorum": QUORUM, "stream": STREAM}
 PARTITIONS = 2
@@ -28,10 +28,6 @@ PRODUCERS = model.ProducersPlan(
     payload=model.PayloadPlan(sizes=(model.SizeShare(message_bytes=100, weight=1),)),
 )
 PHASES = model.PhasesPlan(warm_up_s=0, measure_s=1, drain_limit_s=30)
-
-
-def soon(minutes: float = 4) -> int:
-    return time.monotonic_ns() + int(minutes * 60e9)
 
 
 def cell(kind: str, nodes: int = 1, **changes: Any) -> model.CellPlan:
@@ -82,15 +78,7 @@ def agent(kind: str, role: str, endpoint: model.Endpoint, destination: str, **ch
 
 def block(first_index: int, count: int, message_bytes: int = 100) -> Block:
     """Messages whose first eight bytes are their number, in turn to the partitions."""
-    rows = np.zeros((count, message_bytes), np.uint8)
-    rows[:, :8] = np.arange(first_index, first_index + count, dtype="<i8").view(np.uint8).reshape(count, 8)
-    return Block(
-        buffer=rows.reshape(-1),
-        offsets=np.arange(count, dtype=np.int64) * message_bytes,
-        lengths=np.full(count, message_bytes, np.int32),
-        partitions=(np.arange(first_index, first_index + count) % PARTITIONS).astype(np.int32),
-        first_index=first_index,
-    )
+    return numbered_load.block(first_index, count, message_bytes, PARTITIONS)
 
 
 def settle(producer: Producer, outcomes: dict[int, int], count: int) -> dict[str, int]:
@@ -121,36 +109,9 @@ def publish(producer: Producer, count: int, first: int = 0) -> dict[int, int]:
     return outcomes
 
 
-def numbers(deliveries: Deliveries) -> list[int]:
-    return [int.from_bytes(ctypes.string_at(a, 8), "little") for a in deliveries.addresses.tolist()]
-
-
-def consume(consumer: Consumer, count: int) -> list[int]:
-    """Receive and acknowledge until there are so many different messages."""
-    got: list[int] = []
-    until = soon()
-    while len(set(got)) < count:
-        assert time.monotonic_ns() < until, f"{len(set(got))} of {count} received"
-        deliveries = consumer.receive(500, time.monotonic_ns() + 10**8)
-        got += numbers(deliveries)
-        consumer.acknowledge(deliveries)
-    return got
-
-
-@contextmanager
-def started(plan: model.CellPlan, directory: Path) -> Iterator[Cluster]:
+def started(plan: model.CellPlan, directory: Path) -> AbstractContextManager[Cluster]:
     """A cluster of ours, ready; gone afterwards, data and all."""
-    broker = BROKERS[plan.broker.rpartition("-")[2]]
-    assert broker.problems(plan) == []
-    assert broker.install(silent).runs_here
-    cluster = broker.cluster(plan, directory / "data", directory / "logs")
-    try:
-        cluster.start()
-        cluster.wait_ready(soon())
-        yield cluster
-    finally:
-        cluster.stop()
-        cluster.clean()
+    return started_cluster(BROKERS[plan.broker.rpartition("-")[2]], plan, directory)
 
 
 def processes_of(directory: Path) -> list[int]:

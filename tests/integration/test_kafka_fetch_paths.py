@@ -3,16 +3,12 @@ native consumers side by side: one goes on where the other stopped."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import Sender, agent_plan, cell_for, deadline, receive, unpack, wait_remaining
-from contract_servers import Running, start
+from contract_servers import Running, running_server
 from test_contract import (  # noqa: F401 - these run here with the fixture below
     test_a_group_resumes_where_it_stopped_after_its_consumer_reconnects,
     test_automatic_acknowledgement_leaves_nothing_behind,
@@ -49,22 +45,9 @@ class OnLibrdkafka(KafkaBroker):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    broker = OnLibrdkafka()
     cell = cell_for("kafka", 1, Durability.L4)
-    cluster = start(broker, cell, tmp_path_factory.mktemp("kafka"))
-    admin = broker.admin(cluster.endpoint(), cell)
-    try:
-        yield Running(broker, cell, cluster, admin)
-    finally:
-        admin.close()
-        cluster.stop()
-        cluster.clean()
-
-
-@pytest.fixture
-def running(server: Running) -> Iterator[Running]:
-    yield server
-    server.end_test()
+    with running_server(OnLibrdkafka(), cell, tmp_path_factory.mktemp("kafka")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import agent_plan, cell_for, deadline, unpack
-from contract_servers import Running, start
+from contract_servers import Running, running_server
 
 from brokerlab.brokers.contract import CanLoseANode
 from brokerlab.brokers.nats.broker import BROKER
@@ -25,17 +22,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
     cell = cell_for("nats", 3, Durability.L2, broker_settings={"ack_wait": "5s"})
-    cluster = start(BROKER, cell, tmp_path)
-    admin = BROKER.admin(cluster.endpoint(), cell)
-    made = Running(BROKER, cell, cluster, admin)
-    try:
-        yield made
-    finally:
-        for close in reversed(made._open):
-            close()
-        admin.close()
-        cluster.stop()
-        cluster.clean()
+    with running_server(BROKER, cell, tmp_path) as running:
+        yield running
 
 
 @pytest.mark.parametrize("driver", ["native", "python"])

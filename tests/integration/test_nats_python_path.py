@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import agent_plan, cell_for, receive, wait_remaining
-from contract_servers import Running, start
+from contract_servers import Running, running_server
 from test_contract import *  # noqa: F403 - its tests run here with the fixture below
 
 from brokerlab.brokers.contract import Consumer, Producer
@@ -34,22 +30,9 @@ class OnPython(NatsBroker):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    broker = OnPython()
     cell = cell_for("nats", 1, Durability.L4)
-    cluster = start(broker, cell, tmp_path_factory.mktemp("nats"))
-    admin = broker.admin(cluster.endpoint(), cell)
-    try:
-        yield Running(broker, cell, cluster, admin)
-    finally:
-        admin.close()
-        cluster.stop()
-        cluster.clean()
-
-
-@pytest.fixture
-def running(server: Running) -> Iterator[Running]:
-    yield server
-    server.end_test()
+    with running_server(OnPython(), cell, tmp_path_factory.mktemp("nats")) as running:
+        yield running
 
 
 def test_these_tests_run_on_nats_py(running: Running) -> None:
@@ -75,8 +58,7 @@ def test_without_a_wish_the_native_path_is_taken_and_both_read_each_others_messa
     for reader, group in zip(readers, (native, running), strict=True):
         (got,) = receive([reader], 300)
         assert all(m.intact for m in got), group
-    for close in native._open:
-        close()
+    native.close_drivers()
 
 
 @needs_c
@@ -116,8 +98,7 @@ def test_an_idle_consumer_still_receives_after_longer_than_silence_would_allow(r
     (got,) = receive([consumer], 100)
     assert len(got) == 100
     wait_remaining(consumer, 0)
-    for close in native._open:
-        close()
+    native.close_drivers()
 
 
 def test_native_is_refused_where_it_cannot_be_had(running: Running) -> None:

@@ -13,10 +13,8 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import agent_plan, cell_for, deadline, receive, wait_remaining
-from contract_servers import Running, start
+from contract_servers import Running, running_server
 
 from brokerlab.brokers.postgresql.broker import BROKER
 from brokerlab.brokers.postgresql.cluster import PostgresqlCluster
@@ -33,20 +31,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     directory = tmp_path_factory.mktemp("closed")
     directory.chmod(0o700)
     cell = cell_for("postgresql", 1, Durability.L3)
-    cluster = start(BROKER, cell, directory)
-    admin = BROKER.admin(cluster.endpoint(), cell)
-    try:
-        yield Running(BROKER, cell, cluster, admin)
-    finally:
-        admin.close()
-        cluster.stop()
-        cluster.clean()
-
-
-@pytest.fixture
-def running(server: Running) -> Iterator[Running]:
-    yield server
-    server.end_test()
+    with running_server(BROKER, cell, directory) as running:
+        yield running
 
 
 @pytest.fixture

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import cell_for, deadline, receive
-from contract_servers import Running, start
+from contract_servers import Running, running_server
 
 from brokerlab.brokers.contract import CanLoseANode
 from brokerlab.brokers.pulsar.broker import BROKER
@@ -26,15 +23,8 @@ NODES = {"pulsar-zookeeper", *(f"pulsar-bookie-{i}" for i in (1, 2, 3)), *(f"pul
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    cluster = start(BROKER, CELL, tmp_path)
-    running = Running(BROKER, CELL, cluster, BROKER.admin(cluster.endpoint(), CELL))
-    try:
+    with running_server(BROKER, CELL, tmp_path) as running:
         yield running
-    finally:
-        for close in running._open:
-            close()
-        cluster.stop()
-        cluster.clean()
 
 
 def test_a_replicated_cluster_outlives_its_leading_broker_and_then_a_bookie(running: Running) -> None:

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import cell_for, deadline, receive
-from contract_servers import Running, start
+from contract_servers import Running, running_server
 
 from brokerlab.brokers.pulsar.broker import BROKER
 from brokerlab.brokers.pulsar.probe import sync_count
@@ -28,19 +26,8 @@ CELL = cell_for("pulsar", 1, Durability.L3)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    cluster = start(BROKER, CELL, tmp_path_factory.mktemp("pulsar"))
-    admin = BROKER.admin(cluster.endpoint(), CELL)
-    try:
-        yield Running(BROKER, CELL, cluster, admin)
-    finally:
-        cluster.stop()
-        cluster.clean()
-
-
-@pytest.fixture
-def running(server: Running) -> Iterator[Running]:
-    yield server
-    server.end_test()
+    with running_server(BROKER, CELL, tmp_path_factory.mktemp("pulsar")) as running:
+        yield running
 
 
 def test_every_acknowledged_write_was_synced_when_the_journal_syncs(running: Running) -> None:

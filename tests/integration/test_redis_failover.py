@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import cell_for, deadline, unpack
-from contract_servers import Running, start
+from contract_servers import running_server
 
 from brokerlab.brokers.contract import CanLoseANode, Consumer
 from brokerlab.brokers.redis.broker import VALKEY_CLUSTER
@@ -24,9 +21,8 @@ PARTITIONS = 12
 @pytest.mark.slow
 def test_a_replica_takes_over_and_what_was_acknowledged_by_wait_is_delivered(tmp_path: Path) -> None:
     cell = cell_for("valkey-cluster", 9, Durability.L2, partitions=PARTITIONS)
-    cluster = start(VALKEY_CLUSTER, cell, tmp_path)
-    running = Running(VALKEY_CLUSTER, cell, cluster, VALKEY_CLUSTER.admin(cluster.endpoint(), cell))
-    try:
+    with running_server(VALKEY_CLUSTER, cell, tmp_path) as running:
+        cluster = running.cluster
         assert isinstance(cluster, CanLoseANode)
         name = running.destination("g")
         assert running.admin.effective_settings((name,))[name]["masters"] == "3", "streams are spread"
@@ -45,11 +41,6 @@ def test_a_replica_takes_over_and_what_was_acknowledged_by_wait_is_delivered(tmp
         assert len(wanted) >= 1200
         seen = received_until(consumer, wanted)
         assert wanted <= seen, f"{len(wanted - seen)} acknowledged messages are lost"
-        running.end_test()
-    finally:
-        running.admin.close()
-        cluster.stop()
-        cluster.clean()
 
 
 def received_until(consumer: Consumer, wanted: set[tuple[int, int, int]]) -> set[tuple[int, int, int]]:

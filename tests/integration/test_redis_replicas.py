@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
-from contract_load import Sender, agent_plan, cell_for, deadline
-from contract_servers import start
+from contract_load import cell_for
+from contract_servers import running_server
 
 from brokerlab.brokers.contract import CanLoseANode
 from brokerlab.brokers.redis.broker import REDIS
@@ -19,18 +16,13 @@ from brokerlab.model.plan import Durability
 
 
 def test_acknowledgement_ends_with_the_last_replica_and_nothing_takes_over_from_the_master(tmp_path: Path) -> None:
-    cell = cell_for("redis", 3, Durability.L2)
-    cluster = start(REDIS, cell, tmp_path)
-    admin = REDIS.admin(cluster.endpoint(), cell)
-    producer = None
-    try:
+    cell = cell_for("redis", 3, Durability.L2, client_settings={"wait_timeout_ms": "2000"})
+    with running_server(REDIS, cell, tmp_path) as running:
+        cluster = running.cluster
         assert isinstance(cluster, CanLoseANode)
-        admin.create(("d",), cell.partitions, ())
-        plan = agent_plan(cell, cluster.endpoint(), ("d",))
-        plan = plan.model_copy(update={"client_settings": {"wait_timeout_ms": "2000"}})
-        producer = REDIS.producer(plan, 0)
-        sender = Sender(producer, cell.partitions)
-        master = cluster.leading_node("d")
+        name = running.destination()
+        sender = running.sender(name)
+        master = cluster.leading_node(name)
         replicas = [node.name for node in cluster.nodes() if node.name != master]
 
         cluster.kill_node(replicas[0])
@@ -41,17 +33,11 @@ def test_acknowledgement_ends_with_the_last_replica_and_nothing_takes_over_from_
         sender.send(50)
         assert [sender.settle()[i] for i in range(50, 100)] == [UNKNOWN] * 50
         assert sender.errors == {"WAIT: 0 of 1 replicas": 50}
-        assert admin.durability(("d",)).level == Durability.L4, "the level computed says what is left"
+        assert running.admin.durability((name,)).level == Durability.L4, "the level computed says what is left"
 
         cluster.kill_node(master)
         with pytest.raises(BrokerError, match="no node takes writes"):
-            cluster.leading_node("d")
+            cluster.leading_node(name)
         assert cluster.dead_nodes() == (), "killed on purpose"
         with pytest.raises(KeyError):
             cluster.kill_node("redis-4")
-    finally:
-        if producer is not None:
-            producer.close(deadline(5))
-        admin.close()
-        cluster.stop()
-        cluster.clean()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -10,10 +9,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import agent_plan, cell_for, deadline, receive, wait_remaining
-from contract_servers import Running, start
+from contract_servers import Running, running_server
 
 from brokerlab.brokers.redis.broker import VALKEY
 from brokerlab.brokers.redis.connection import Connection
@@ -25,20 +22,8 @@ from brokerlab.model.plan import Durability
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     cell = cell_for("valkey", 1, Durability.L3)
-    cluster = start(VALKEY, cell, tmp_path_factory.mktemp("valkey"))
-    admin = VALKEY.admin(cluster.endpoint(), cell)
-    try:
-        yield Running(VALKEY, cell, cluster, admin)
-    finally:
-        admin.close()
-        cluster.stop()
-        cluster.clean()
-
-
-@pytest.fixture
-def running(server: Running) -> Iterator[Running]:
-    yield server
-    server.end_test()
+    with running_server(VALKEY, cell, tmp_path_factory.mktemp("valkey")) as running:
+        yield running
 
 
 @pytest.fixture
