@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from brokerlab.lifeline import die_with_parent
+from brokerlab.model.plan import Security
 
 
 class ServerProcess:
@@ -90,3 +91,19 @@ class ServerProcess:
         except OSError:
             return ""
         return "\n".join(text.splitlines()[-lines:])
+
+
+def inherited_environment(security: Security | None, *dropped: str) -> dict[str, str]:
+    """Ours, for a server: without these variables, and without the password, which a server has from its files."""
+    kind, _, name = ((security.password if security else None) or "").partition(":")
+    unwanted = {*dropped, name} if kind == "env" else set(dropped)
+    return {name: value for name, value in os.environ.items() if name not in unwanted}
+
+
+def stop_together(processes: Sequence[ServerProcess], grace_s: float) -> None:
+    """All are told at once; then each is waited for."""
+    for process in processes:
+        if process.is_running():
+            process.send(signal.SIGTERM)
+    for process in processes:
+        process.stop(grace_s)

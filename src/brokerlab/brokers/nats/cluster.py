@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from pathlib import Path
 
@@ -12,8 +10,9 @@ from brokerlab.brokers.nats.admin import read_json, stream_config
 from brokerlab.brokers.nats.link import JetStreamError, Link, broker_name
 from brokerlab.brokers.nats.settings import NatsSettings, settings_of
 from brokerlab.cluster.certificates import Certificates, make_certificates
+from brokerlab.cluster.local import LocalCluster
 from brokerlab.cluster.ports import free_ports
-from brokerlab.cluster.process import ServerProcess
+from brokerlab.cluster.process import ServerProcess, inherited_environment
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint, Security
@@ -23,7 +22,7 @@ READY = "brokerlab_ready"
 LEADER_NS = 60_000_000_000
 
 
-class NatsCluster:
+class NatsCluster(LocalCluster):
     """See brokers.contract.Cluster."""
 
     def __init__(self, cell: CellPlan, program: Path, directory: Path, logs: Path) -> None:
@@ -35,12 +34,13 @@ class NatsCluster:
         self._client_ports = ports[: cell.nodes]
         self._http_ports = ports[cell.nodes : 2 * cell.nodes]
         self._route_ports = ports[2 * cell.nodes :]
+        env = inherited_environment(cell.security)
         self._processes = []
         for i in range(cell.nodes):
             name = f"nats-{i + 1}"
             home = directory / name
             command = [str(program), "--config", str(home / "nats.conf")]
-            self._processes.append(ServerProcess(name, command, logs / f"{name}.log", home, os.environ))
+            self._processes.append(ServerProcess(name, command, logs / f"{name}.log", home, env))
 
     def start(self) -> None:
         if self._security is not None and self._security.tls and self._certificates is None:
@@ -119,9 +119,6 @@ class NatsCluster:
         urls = self._urls()
         return tuple(NodeInfo(p.name, p.pid, {"monitoring": u}) for p, u in zip(self._processes, urls, strict=True))
 
-    def dead_nodes(self) -> tuple[str, ...]:
-        return tuple(p.name for p in self._processes if p.died())
-
     def leading_node(self, destination: str) -> str:
         """The leader of the destination's stream, asked of a node that runs. A single node leads everything. While the
         nodes elect one, it is waited for."""
@@ -154,19 +151,6 @@ class NatsCluster:
         if len(self._processes) == 1:
             return self._processes[0].name
         return str(info.get("cluster", {}).get("leader", ""))
-
-    def kill_node(self, name: str) -> None:
-        {p.name: p for p in self._processes}[name].kill()
-
-    def log_tail(self, lines: int = 20) -> str:
-        return "\n".join(f"[{p.name}]\n{p.log_tail(lines)}" for p in self._processes)
-
-    def stop(self) -> None:
-        for process in self._processes:
-            process.stop()
-
-    def clean(self) -> None:
-        shutil.rmtree(self._directory, ignore_errors=True)
 
 
 def configuration(

@@ -18,7 +18,7 @@ from brokerlab.brokers.nats.groups import ensure_group, left_in_group, pull_requ
 from brokerlab.brokers.nats.link import Link, broker_name, subject_of
 from brokerlab.brokers.nats.outcomes import outcome_of_answer
 from brokerlab.brokers.nats.settings import PENDING_BYTES, PULL_MESSAGES
-from brokerlab.brokers.nats.wire import Wire, hello, new_inbox
+from brokerlab.brokers.nats.wire import hello, new_inbox, opened_wire
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import NOTHING_SETTLED, REJECTED, UNKNOWN, Block, Deliveries, Int32s, Settlements
 from brokerlab.model.plan import AgentPlan
@@ -69,12 +69,7 @@ class NativeProducer:
         self._at_ns = np.zeros(SETTLE_MOST, np.int64)
         self._columns = tuple(address(a) for a in (self._indices, self._codes, self._at_ns))
         self._acknowledged = np.zeros(SETTLE_MOST, np.uint8)
-        try:
-            self._wire = Wire(self._lib, self._handle, plan.endpoint, number)
-            self._wire.open()
-        except BrokerError:
-            self._free()
-            raise
+        self._wire = opened_wire(self._lib, self._handle, plan.endpoint, number, otherwise=self._free)
 
     def send(self, block: Block) -> int:
         taken: int = self._lib.bl_nats_send(
@@ -169,12 +164,7 @@ class NativeConsumer:
         policies = [ensure_group(self._link(), stream, self._group, plan) for stream in self._streams]
         self._close_link(time.monotonic_ns() + 2_000_000_000)
         self._handle: int | None = self._made(plan, policies[0])
-        try:
-            self._wire = Wire(self._lib, self._handle, plan.endpoint, number)
-            self._wire.open()
-        except BrokerError:
-            self._free()
-            raise
+        self._wire = opened_wire(self._lib, self._handle, plan.endpoint, number, otherwise=self._free)
         self.receive(0, 0)  # opens the first pulls
 
     def _made(self, plan: AgentPlan, policy: str) -> int:

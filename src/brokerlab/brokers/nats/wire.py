@@ -8,6 +8,7 @@ import json
 import socket
 import time
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from brokerlab.brokers.nats.link import CONNECT_HINT
@@ -100,6 +101,19 @@ class Wire:
                 return errno.errorcode.get(error, str(error))
             self._lib.bl_nats_attach(self._handle, made.detach())
         return ""
+
+
+def opened_wire(
+    lib: ctypes.CDLL, handle: int, endpoint: Endpoint, first_address: int, *, otherwise: Callable[[], None]
+) -> Wire:
+    """A connection that is up. Where none can be had, does `otherwise` and raises BrokerError."""
+    try:
+        wire = Wire(lib, handle, endpoint, first_address)
+        wire.open()
+    except BrokerError:
+        otherwise()
+        raise
+    return wire
 
 
 def _resolved(address: str) -> tuple[socket.AddressFamily, Address]:

@@ -27,6 +27,7 @@ from brokerlab.brokers.postgresql.connection import DATABASE, USER, conninfo
 from brokerlab.brokers.postgresql.settings import settings_of
 from brokerlab.brokers.postgresql.unprivileged import Account, account_for
 from brokerlab.cluster.certificates import Certificates, make_certificates
+from brokerlab.cluster.local import LocalCluster
 from brokerlab.cluster.ports import free_ports
 from brokerlab.cluster.process import ServerProcess
 from brokerlab.cluster.readiness import wait_until
@@ -39,7 +40,7 @@ STOP_FAST = signal.SIGINT  # PostgreSQL's fast shutdown; SIGTERM would wait for 
 CHILDREN_S = 30.0
 
 
-class PostgresqlCluster:
+class PostgresqlCluster(LocalCluster):
     """See brokers.contract.Cluster and CanLoseANode. Nothing takes over from a primary that is lost: PostgreSQL has no
     such part of its own."""
 
@@ -209,12 +210,6 @@ class PostgresqlCluster:
             for process, port in zip(self._processes, self._ports, strict=True)
         )
 
-    def dead_nodes(self) -> tuple[str, ...]:
-        return tuple(p.name for p in self._processes if p.died())
-
-    def log_tail(self, lines: int = 20) -> str:
-        return "\n".join(f"[{p.name}]\n{p.log_tail(lines)}" for p in self._processes)
-
     def leading_node(self, destination: str) -> str:  # noqa: ARG002 - one primary for all
         for i, process in enumerate(self._processes):
             if process.is_running():
@@ -235,9 +230,6 @@ class PostgresqlCluster:
             family = _children(process)
             process.stop(first=STOP_FAST)
             _end(family)
-
-    def clean(self) -> None:
-        shutil.rmtree(self._directory, ignore_errors=True)
 
 
 def _environment() -> dict[str, str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -18,7 +16,7 @@ from brokerlab.brokers.pulsar.settings import BOOKIES, namespace_of, settings_of
 from brokerlab.cluster.certificates import make_certificates
 from brokerlab.cluster.java import Java
 from brokerlab.cluster.ports import free_ports
-from brokerlab.cluster.process import ServerProcess
+from brokerlab.cluster.process import ServerProcess, inherited_environment, stop_together
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.secrets import secret
 
@@ -77,9 +75,7 @@ class PulsarCluster:
         command = server.java_command(self._java.path, self._java.major, self._class_path, _MEMORY[role], home, main)
         if gate is not None:
             command = ["/bin/sh", "-c", _GATE, str(self._directory / gate), *command]
-        env = {k: v for k, v in os.environ.items() if k not in _NOT_OURS}
-        if self._cell.security is not None and (self._cell.security.password or "").startswith("env:"):
-            env.pop(str(self._cell.security.password).removeprefix("env:"), None)  # servers know only its hash
+        env = inherited_environment(self._cell.security, *_NOT_OURS)
         return Node(ServerProcess(name, command, self._logs / f"{name}.log", home, env), {})
 
     def _web(self, port: int) -> str:
@@ -200,11 +196,7 @@ class PulsarCluster:
         for node in self._everything():
             groups[0 if "broker" in node.urls else 1 if "bookie" in node.urls else 2].append(node.process)
         for processes in groups:
-            for process in processes:
-                if process.is_running():
-                    process.send(signal.SIGTERM)
-            for process in processes:
-                process.stop(_STOP_GRACE_S)
+            stop_together(processes, _STOP_GRACE_S)
 
     def clean(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)

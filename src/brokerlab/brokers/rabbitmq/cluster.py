@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shutil
-import signal
 import socket
 import time
 from pathlib import Path
@@ -19,8 +17,9 @@ from brokerlab.brokers.rabbitmq.readiness import confirmed_write
 from brokerlab.brokers.rabbitmq.settings import settings_of
 from brokerlab.brokers.rabbitmq.wire import credentials
 from brokerlab.cluster.certificates import Certificates, make_certificates
+from brokerlab.cluster.local import LocalCluster
 from brokerlab.cluster.ports import free_ports
-from brokerlab.cluster.process import ServerProcess
+from brokerlab.cluster.process import ServerProcess, stop_together
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
@@ -29,7 +28,7 @@ _STOP_GRACE_S = 20.0
 _PORTS_EACH = 5
 
 
-class RabbitCluster:
+class RabbitCluster(LocalCluster):
     """1 or 3 nodes; see brokers.contract.Cluster and CanLoseANode."""
 
     def __init__(self, cell: CellPlan, programs: Programs, directory: Path, logs: Path) -> None:
@@ -144,9 +143,6 @@ class RabbitCluster:
     def dead_nodes(self) -> tuple[str, ...]:
         return tuple(p.name for p in (*self._processes, self._epmd) if p.died())
 
-    def log_tail(self, lines: int = 20) -> str:
-        return "\n".join(f"[{p.name}]\n{p.log_tail(lines)}" for p in self._processes)
-
     def leading_node(self, destination: str) -> str:
         admin = RabbitAdmin(self.endpoint(), self._cell)
         try:
@@ -157,16 +153,6 @@ class RabbitCluster:
             raise BrokerError(f"{destination} has no leader now", hint="ask again in a moment")
         return leader.partition("@")[0]
 
-    def kill_node(self, name: str) -> None:
-        {p.name: p for p in self._processes}[name].kill()
-
     def stop(self) -> None:
-        for process in self._processes:
-            if process.is_running():
-                process.send(signal.SIGTERM)  # all at once, then wait for each
-        for process in self._processes:
-            process.stop(_STOP_GRACE_S)
+        stop_together(self._processes, _STOP_GRACE_S)
         self._epmd.stop()
-
-    def clean(self) -> None:
-        shutil.rmtree(self._directory, ignore_errors=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
@@ -14,6 +13,7 @@ from brokerlab.brokers.redis.outcomes import confirmed
 from brokerlab.brokers.redis.server import Access, Place, configuration
 from brokerlab.brokers.redis.settings import settings_of, waiting_of
 from brokerlab.cluster.certificates import make_certificates
+from brokerlab.cluster.local import LocalCluster
 from brokerlab.cluster.ports import free_ports
 from brokerlab.cluster.process import ServerProcess
 from brokerlab.cluster.readiness import wait_until
@@ -24,7 +24,7 @@ from brokerlab.secrets import secret
 READY = "brokerlab-ready"
 
 
-class RedisCluster:
+class RedisCluster(LocalCluster):
     """See brokers.contract.Cluster and CanLoseANode."""
 
     def __init__(
@@ -179,19 +179,3 @@ class RedisCluster:
     def leading_node(self, destination: str) -> str:
         address = find_placement(self.endpoint(), self._clustered).address_of(key_of(destination, 0))
         return self._processes[self._ports.index(int(address.rpartition(":")[2]))].name
-
-    def kill_node(self, name: str) -> None:
-        {process.name: process for process in self._processes}[name].kill()
-
-    def dead_nodes(self) -> tuple[str, ...]:
-        return tuple(p.name for p in self._processes if p.died())
-
-    def log_tail(self, lines: int = 20) -> str:
-        return "\n".join(f"[{p.name}]\n{p.log_tail(lines)}" for p in self._processes)
-
-    def stop(self) -> None:
-        for process in self._processes:
-            process.stop()
-
-    def clean(self) -> None:
-        shutil.rmtree(self._directory, ignore_errors=True)
