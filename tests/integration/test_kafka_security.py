@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from kafka_load import BROKER, agent, cell, consume, publish, soon, started
+from planted import WRONG, files_with, planted, private, shown_by_processes, with_security
 
 from brokerlab.brokers.contract import Broker, Cluster
 from brokerlab.brokers.kafka.kmq.broker import BROKER as KMQ
@@ -20,7 +19,8 @@ from brokerlab.model.blocks import ACKNOWLEDGED
 from brokerlab.model.plan import Durability, Endpoint, Role, Security
 
 PASSWORD = 'plänted "secret" \\ 5f1e'  # every character that needs care in one of the files it goes through
-SECURITY = Security(tls=True, user="mary@lab", password="env:BROKERLAB_TEST_KAFKA_PASSWORD")
+REFERENCE = "env:BROKERLAB_TEST_KAFKA_PASSWORD"
+SECURITY = Security(tls=True, user="mary@lab", password=REFERENCE)
 SECONDS = 60.0  # far less than librdkafka would go on trying
 
 
@@ -31,17 +31,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(logs: Path) -> Iterator[Cluster]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BROKERLAB_TEST_KAFKA_PASSWORD", PASSWORD)
-        patch.setenv("BROKERLAB_TEST_WRONG_PASSWORD", "wrong")
-        with started(cell(1, Durability.L4, security=SECURITY), logs) as cluster:
-            yield cluster
-
-
-def with_security(cluster: Cluster, **changes: object) -> Endpoint:
-    endpoint = cluster.endpoint()
-    assert endpoint.security is not None
-    return endpoint.model_copy(update={"security": endpoint.security.model_copy(update=changes)})
+    secured = cell(1, Durability.L4, security=SECURITY)
+    with planted(REFERENCE, PASSWORD), started(secured, logs) as cluster:
+        yield cluster
 
 
 @pytest.mark.parametrize(("broker", "driver"), [(BROKER, "native"), (BROKER, "python"), (KMQ, "python")])
@@ -61,20 +53,17 @@ def test_messages_go_through_and_the_password_shows_nowhere(
         assert publish(producer, 500) == dict.fromkeys(range(500), ACKNOWLEDGED)
         assert sorted(consume(consumer, 500)) == list(range(500))
         assert consumer.remaining() == 0
-        for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
-            with contextlib.suppress(psutil.NoSuchProcess):  # ended, perhaps not yet waited for
-                assert not any(PASSWORD in argument for argument in process.cmdline())
-    words = [path.read_text(errors="replace") for path in (logs / "logs").iterdir()]
-    assert any("Kafka Server started" in text for text in words)
-    assert not any(part in text for text in words for part in (PASSWORD, "5f1e"))
+        assert shown_by_processes("5f1e", of=[node.pid for node in cluster.nodes()]) == []
+    assert "Kafka Server started" in (logs / "logs" / "kafka-1.log").read_text(errors="replace")
+    assert files_with("5f1e", logs / "logs") == []
     settings = broker.admin(endpoint, cell(1, Durability.L4)).effective_settings((topic,))
     assert "5f1e" not in str(settings)
 
 
 def test_files_with_the_password_or_the_key_are_for_the_owner_only(cluster: Cluster, logs: Path) -> None:  # noqa: ARG001
-    private = [p for p in (logs / "data").rglob("*") if p.suffix in (".properties", ".pem") and _is_secret(p)]
-    assert {p.name for p in private} == {"server.properties", "server-key.pem", "server-both.pem"}
-    assert all(p.stat().st_mode & 0o077 == 0 for p in private)
+    secret = [p for p in (logs / "data").rglob("*") if p.suffix in (".properties", ".pem") and _is_secret(p)]
+    assert {p.name for p in secret} == {"server.properties", "server-key.pem", "server-both.pem"}
+    assert private(secret)
 
 
 def _is_secret(path: Path) -> bool:
@@ -85,7 +74,7 @@ def _is_secret(path: Path) -> bool:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"password": "env:BROKERLAB_TEST_WRONG_PASSWORD"}, "refused user or password"),
+        ({"password": WRONG}, "refused user or password"),
         ({"user": "nobody"}, "refused user or password"),
         ({"user": None, "password": None}, "hangs up on us"),
         ({"ca_file": None}, "could not agree on TLS"),
@@ -93,7 +82,7 @@ def _is_secret(path: Path) -> bool:
     ],
 )
 def test_whoever_lacks_something_is_told_so_in_seconds(cluster: Cluster, changes: dict[str, object], said: str) -> None:
-    endpoint = with_security(cluster, **changes)
+    endpoint = with_security(cluster.endpoint(), **changes)
     begun = time.monotonic()
     with pytest.raises(BrokerError, match=said) as error:
         BROKER.admin(endpoint, cell(1, Durability.L4))
@@ -111,7 +100,7 @@ def test_a_plain_connection_without_any_security_is_told_so(cluster: Cluster) ->
 
 @pytest.mark.parametrize("driver", ["native", "python"])
 def test_drivers_do_not_hang_on_a_wrong_password(cluster: Cluster, driver: str) -> None:
-    endpoint = with_security(cluster, password="env:BROKERLAB_TEST_WRONG_PASSWORD")
+    endpoint = with_security(cluster.endpoint(), password=WRONG)
     for make, role in ((BROKER.producer, Role.PRODUCER), (BROKER.consumer, Role.CONSUMER)):
         with pytest.raises(BrokerError, match="refused user or password"):
             make(agent(role, endpoint, ("t",), driver=driver), 0)
@@ -139,9 +128,3 @@ def _answers_plainly(port: int) -> bool:
         except ConnectionResetError:
             return False
     return answer[4:8] == b"\x00\x00\x00\x07"
-
-
-def test_the_environment_of_the_servers_has_no_password(cluster: Cluster) -> None:
-    """It was by reference to our own environment, which children inherit: the servers need not have it."""
-    environment = Path(f"/proc/{cluster.nodes()[0].pid}/environ").read_bytes()
-    assert os.fsencode(PASSWORD) not in environment

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import agent_plan, cell_for, receive
-from contract_servers import Running, start
+from contract_servers import Running, running_server
+from planted import WRONG, files_with, planted, private, shown_by_processes, with_security
 
 from brokerlab.brokers.nats.broker import BROKER
 from brokerlab.errors import BrokerError, UserError
@@ -21,9 +18,9 @@ from brokerlab.model.plan import Durability, Endpoint, Security
 from brokerlab.native import library
 
 PASSWORD = 'pl"anted\\ sécret-53fe91'
-VARIABLE = "BROKERLAB_TEST_NATS_PASSWORD"
-WHOLE = Security(tls=True, user="lab", password=f"env:{VARIABLE}")
-PLAIN = Security(user="lab", password=f"env:{VARIABLE}")
+REFERENCE = "env:BROKERLAB_TEST_NATS_PASSWORD"
+WHOLE = Security(tls=True, user="lab", password=REFERENCE)
+PLAIN = Security(user="lab", password=REFERENCE)
 
 
 @pytest.fixture(scope="module", params=[WHOLE, PLAIN], ids=["tls", "password-only"])
@@ -39,19 +36,9 @@ def directory(security: Security, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture(scope="module")
 def running(security: Security, directory: Path) -> Iterator[Running]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, PASSWORD)
-        cell = cell_for("nats", 1, Durability.L4, security=security)
-        cluster = start(BROKER, cell, directory)
-        admin = BROKER.admin(cluster.endpoint(), cell)
-        made = Running(BROKER, cell, cluster, admin)
-        try:
-            yield made
-        finally:
-            made.end_test()
-            admin.close()
-            cluster.stop()
-            cluster.clean()
+    cell = cell_for("nats", 1, Durability.L4, security=security)
+    with planted(REFERENCE, PASSWORD), running_server(BROKER, cell, directory) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -59,11 +46,6 @@ def nothing_left_open() -> Iterator[None]:
     """A connection nobody closed complains when it is collected: let it be in the test that left it."""
     yield
     gc.collect()
-
-
-def with_security(endpoint: Endpoint, **changes: object) -> Endpoint:
-    assert endpoint.security is not None
-    return endpoint.model_copy(update={"security": endpoint.security.model_copy(update=changes)})
 
 
 def attempt(running: Running, endpoint: Endpoint) -> None:
@@ -86,12 +68,11 @@ def test_messages_go_through_verified_on_the_path_that_fits(running: Running) ->
     assert consumer.remaining() is not None
 
 
-def test_a_wrong_password_is_refused_clearly(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BROKERLAB_TEST_WRONG", "not-it")
-    wrong = with_security(running.endpoint, password="env:BROKERLAB_TEST_WRONG")
+def test_a_wrong_password_is_refused_clearly(running: Running) -> None:
+    wrong = with_security(running.endpoint, password=WRONG)
     with pytest.raises(BrokerError, match=r"(?i)authorization") as refused:
         attempt(running, wrong)
-    assert "not-it" not in str(refused.value)
+    assert "something else" not in str(refused.value)
     with pytest.raises(BrokerError, match=r"(?i)authorization"):
         BROKER.admin(wrong, running.cell)
 
@@ -121,29 +102,19 @@ def test_tls_is_neither_left_out_nor_taken_from_a_stranger(running: Running) -> 
 
 def test_tls_without_a_user_is_not_left_out_either(tmp_path: Path) -> None:
     cell = cell_for("nats", 1, Durability.L4)
-    cluster = start(BROKER, cell, tmp_path)
-    try:
-        with pytest.raises(BrokerError, match="no TLS"):
-            BROKER.admin(cluster.endpoint().model_copy(update={"security": Security(tls=True)}), cell)
-    finally:
-        cluster.stop()
-        cluster.clean()
+    with (
+        running_server(BROKER, cell, tmp_path) as running,
+        pytest.raises(BrokerError, match="no TLS"),
+    ):
+        BROKER.admin(running.endpoint.model_copy(update={"security": Security(tls=True)}), cell)
 
 
 def test_the_password_is_in_no_log_no_process_list_and_only_in_a_file_of_the_owner(
     running: Running, directory: Path
 ) -> None:
-    assert running.cluster.nodes()
-    parts = [PASSWORD.encode(), b"cret-53fe91"]
-    logs = [f for f in (directory / "logs").rglob("*") if f.is_file()]
-    assert logs
-    assert all(f.read_bytes() for f in logs), "the logs have been written"
-    assert not [f for f in logs if any(part in f.read_bytes() for part in parts)]
-    holders = [f for f in (directory / "data").rglob("*") if f.is_file() and parts[1] in f.read_bytes()]
+    part = "cret-53fe91"
+    assert files_with(part, directory / "logs") == []
+    holders = files_with(part, directory / "data")
     assert [f.name for f in holders] == ["nats.conf"]
-    assert all(f.stat().st_mode & 0o077 == 0 for f in holders)
-    for process in psutil.process_iter():
-        try:
-            assert not any(part.decode() in " ".join(process.cmdline()) for part in parts)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
+    assert private(holders)
+    assert shown_by_processes(part, of=[node.pid for node in running.cluster.nodes()]) == []

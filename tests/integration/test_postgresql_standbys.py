@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,10 +9,9 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import Sender, cell_for, deadline, receive
-from contract_servers import Running, start
+from contract_servers import Running, running_server
+from planted import WRONG, files_with, planted, shown_by_processes, with_security
 
 from brokerlab.brokers.postgresql.broker import BROKER
 from brokerlab.brokers.postgresql.cluster import PostgresqlCluster
@@ -23,30 +21,22 @@ from brokerlab.model.blocks import ACKNOWLEDGED, UNKNOWN
 from brokerlab.model.plan import CellPlan, Durability, Security
 
 PASSWORD = "planted: s3cret\\'word"
-VARIABLE = "BROKERLAB_TEST_POSTGRESQL"
+REFERENCE = "env:BROKERLAB_TEST_POSTGRESQL"
 
 
 @pytest.fixture(scope="module")
 def cell() -> CellPlan:
-    security = Security(tls=True, user="some body", password=f"env:{VARIABLE}")
+    security = Security(tls=True, user="some body", password=REFERENCE)
     return cell_for("postgresql", 3, Durability.L1, security=security)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, cell: CellPlan) -> Iterator[Running]:
     """Tests of this file run in their order: the last ones kill nodes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, PASSWORD)
-        directory = tmp_path_factory.mktemp("standbys")
-        cluster = start(BROKER, cell, directory)
-        admin = BROKER.admin(cluster.endpoint(), cell)
-        try:
-            yield Running(BROKER, cell, cluster, admin)
-        finally:
-            admin.close()
-            cluster.stop()
-            assert PASSWORD not in "".join(p.read_text(errors="replace") for p in (directory / "logs").iterdir())
-            cluster.clean()
+    directory = tmp_path_factory.mktemp("standbys")
+    with planted(REFERENCE, PASSWORD), running_server(BROKER, cell, directory) as running:
+        yield running
+    assert files_with("s3cret", directory / "logs") == []
 
 
 def cluster_of(server: Running) -> PostgresqlCluster:
@@ -80,38 +70,29 @@ def test_the_standbys_follow_over_tls_too(server: Running) -> None:
     assert rows == [(True,), (True,)]
 
 
-def test_a_wrong_password_is_refused_with_a_clear_error(
-    server: Running, cell: CellPlan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(VARIABLE, "wrong")
+def test_a_wrong_password_is_refused_with_a_clear_error(server: Running, cell: CellPlan) -> None:
     with pytest.raises(BrokerError, match="password authentication failed") as refused:
-        BROKER.admin(server.endpoint, cell)
+        BROKER.admin(with_security(server.endpoint, password=WRONG), cell)
     assert "security" in (refused.value.hint or "")
 
 
 def test_a_plain_connection_and_one_that_trusts_another_authority_are_refused(
     server: Running, cell: CellPlan, tmp_path: Path
 ) -> None:
-    assert cell.security is not None
-    plain = server.endpoint.model_copy(update={"security": cell.security.model_copy(update={"tls": False})})
     with pytest.raises(BrokerError, match="no encryption"):
-        BROKER.admin(plain, cell)
+        BROKER.admin(with_security(server.endpoint, tls=False), cell)
     from brokerlab.cluster.certificates import make_certificates
 
     other = str(make_certificates(tmp_path).ca_file)
-    distrust = server.endpoint.model_copy(update={"security": cell.security.model_copy(update={"ca_file": other})})
     with pytest.raises(BrokerError, match="certificate verify failed"):
-        BROKER.admin(distrust, cell)
+        BROKER.admin(with_security(server.endpoint, ca_file=other), cell)
 
 
 def test_the_password_is_in_no_command_line_environment_or_endpoint_of_ours(server: Running) -> None:
-    for node in server.cluster.nodes():
-        processes = [psutil.Process(node.pid), *psutil.Process(node.pid).children(recursive=True)]
-        for process in processes:
-            raw = Path(f"/proc/{process.pid}/cmdline").read_bytes() + Path(f"/proc/{process.pid}/environ").read_bytes()
-            assert PASSWORD.encode() not in raw
-    assert PASSWORD not in server.endpoint.model_dump_json()
-    assert PASSWORD not in repr(server.cluster.nodes())
+    nodes = server.cluster.nodes()
+    assert shown_by_processes("s3cret", of=[node.pid for node in nodes]) == []
+    assert "s3cret" not in server.endpoint.model_dump_json()
+    assert "s3cret" not in repr(nodes)
 
 
 def test_the_probe_reads_with_the_password_by_reference(server: Running) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import agent_plan, cell_for, receive
-from contract_servers import Running, start
+from contract_servers import Running, running_server
+from planted import WRONG, files_with, planted, shown_by_processes, with_security
 
 from brokerlab.brokers.pulsar.broker import BROKER
 from brokerlab.brokers.pulsar.probe import sync_count
@@ -23,7 +19,8 @@ from brokerlab.model.plan import Durability, Security
 
 pytestmark = pytest.mark.timeout(900)
 PLANTED = "planted-secret-7f3a"
-SECURITY = Security(tls=True, user="lab", password="env:BROKERLAB_TEST_PASSWORD")
+REFERENCE = "env:BROKERLAB_TEST_PASSWORD"
+SECURITY = Security(tls=True, user="lab", password=REFERENCE)
 CELL = cell_for("pulsar", 1, Durability.L4, security=SECURITY)
 
 
@@ -34,21 +31,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(directory: Path) -> Iterator[Running]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BROKERLAB_TEST_PASSWORD", PLANTED)
-        patch.setenv("BROKERLAB_TEST_WRONG", "something-else")
-        cluster = start(BROKER, CELL, directory)
-        try:
-            yield Running(BROKER, CELL, cluster, BROKER.admin(cluster.endpoint(), CELL))
-        finally:
-            cluster.stop()
-            cluster.clean()
-
-
-@pytest.fixture
-def running(server: Running) -> Iterator[Running]:
-    yield server
-    server.end_test()
+    with planted(REFERENCE, PLANTED), running_server(BROKER, CELL, directory) as running:
+        yield running
 
 
 def test_messages_pass_verified_at_the_level_asked_for(running: Running) -> None:
@@ -65,8 +49,7 @@ def test_messages_pass_verified_at_the_level_asked_for(running: Running) -> None
 
 def test_a_wrong_password_is_refused_in_words(running: Running) -> None:
     name = running.destination("g")
-    wrong = running.endpoint.security.model_copy(update={"password": "env:BROKERLAB_TEST_WRONG"})  # type: ignore[union-attr]
-    endpoint = running.endpoint.model_copy(update={"security": wrong})
+    endpoint = with_security(running.endpoint, password=WRONG)
     with pytest.raises(BrokerError, match="401") as refused:
         BROKER.admin(endpoint, CELL).create((name,), 1, ())
     assert refused.value.hint
@@ -79,8 +62,7 @@ def test_a_wrong_password_is_refused_in_words(running: Running) -> None:
 
 def test_no_password_at_all_is_refused(running: Running) -> None:
     name = running.destination()
-    nobody = running.endpoint.security.model_copy(update={"user": None, "password": None})  # type: ignore[union-attr]
-    endpoint = running.endpoint.model_copy(update={"security": nobody})
+    endpoint = with_security(running.endpoint, user=None, password=None)
     with pytest.raises(BrokerError, match="401"):
         BROKER.producer(agent_plan(CELL, endpoint, (name,)), 0)
 
@@ -99,16 +81,11 @@ def test_a_plain_connection_is_refused(running: Running, monkeypatch: pytest.Mon
 def test_the_password_is_in_no_file_no_command_line_and_no_servers_environment(
     running: Running, directory: Path
 ) -> None:
-    files = [path for path in directory.rglob("*") if path.is_file()]
-    assert any(path.name == "pulsar-1.log" for path in files)
-    assert any(path.name == "standalone.conf" for path in files)
-    assert [path for path in files if PLANTED.encode() in path.read_bytes()] == []
-    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
-        with contextlib.suppress(psutil.NoSuchProcess):  # ended, perhaps not yet waited for
-            assert PLANTED not in " ".join(process.cmdline())
-    for node in running.cluster.nodes():
-        assert PLANTED not in psutil.Process(node.pid).environ().values()
-        assert PLANTED not in " ".join(node.urls.values())
+    nodes = running.cluster.nodes()
+    assert {"pulsar-1.log", "standalone.conf"} <= {path.name for path in directory.rglob("*")}
+    assert files_with(PLANTED, directory) == []
+    assert shown_by_processes(PLANTED, of=[node.pid for node in nodes]) == []
+    assert PLANTED not in str(nodes)
 
 
 def test_the_probe_reads_a_protected_broker(running: Running) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import psutil
 import pytest
+from planted import WRONG, files_with, planted, private, shown_by_processes, with_security
 from rabbitmq_load import BROKERS, GROUP, PARTITIONS, agent, cell, consume, processes_of, publish, soon, started
 
 from brokerlab.brokers.contract import Cluster
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED
-from brokerlab.model.plan import Endpoint, Security
+from brokerlab.model.plan import Security
 
 PASSWORD = 'plänted "secret" # \\ 7a2c'  # every character that needs care somewhere
-SECURITY = Security(tls=True, user="mary@lab", password="env:BROKERLAB_TEST_RABBITMQ_PASSWORD")
+REFERENCE = "env:BROKERLAB_TEST_RABBITMQ_PASSWORD"
+SECURITY = Security(tls=True, user="mary@lab", password=REFERENCE)
 KINDS = ("classic", "quorum", "stream")
 
 
@@ -28,17 +28,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(directory: Path) -> Iterator[Cluster]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BROKERLAB_TEST_RABBITMQ_PASSWORD", PASSWORD)
-        patch.setenv("BROKERLAB_TEST_WRONG_PASSWORD", "wrong")
-        with started(cell("stream", security=SECURITY), directory) as running:
-            yield running
-
-
-def with_security(cluster: Cluster, **changes: object) -> Endpoint:
-    endpoint = cluster.endpoint()
-    assert endpoint.security is not None
-    return endpoint.model_copy(update={"security": endpoint.security.model_copy(update=changes)})
+    with planted(REFERENCE, PASSWORD), started(cell("stream", security=SECURITY), directory) as running:
+        yield running
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -55,32 +46,28 @@ def test_messages_go_through_and_the_password_shows_nowhere(cluster: Cluster, di
         assert publish(producer, 500) == dict.fromkeys(range(500), ACKNOWLEDGED)
         assert sorted(consume(consumer, 500)) == list(range(500))
         assert consumer.remaining() == 0
-        for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
-            with contextlib.suppress(psutil.NoSuchProcess):  # ended, perhaps not yet waited for
-                assert not any("7a2c" in argument for argument in process.cmdline())
-    servers = processes_of(directory)
-    assert len(servers) >= 2
-    assert not any(b"7a2c" in Path(f"/proc/{pid}/environ").read_bytes() for pid in servers)
-    words = [path.read_text(errors="replace") for path in (directory / "logs").iterdir()]
-    assert any("Server startup complete" in text for text in words)
-    assert not any("7a2c" in text for text in words)
+        servers = processes_of(directory)
+        assert len(servers) >= 2, "the node and the port mapper"
+        assert shown_by_processes("7a2c", of=servers) == []
+    assert "Server startup complete" in (directory / "logs" / "rabbitmq-1.log").read_text(errors="replace")
+    assert files_with("7a2c", directory / "logs") == []
     assert "7a2c" not in str(admin.effective_settings((f"secure-{kind}",)))
 
 
 def test_no_file_holds_the_password_and_keys_are_for_the_owner_only(cluster: Cluster, directory: Path) -> None:  # noqa: ARG001
-    files = [p for p in (directory / "data").rglob("*") if p.is_file()]
-    assert not any(b"7a2c" in p.read_bytes() for p in files)
-    private = [p for p in files if p.name in ("server-key.pem", "definitions.json", ".erlang.cookie")]
-    assert len(private) == 3
-    assert all(p.stat().st_mode & 0o077 == 0 for p in private)
+    data = directory / "data"
+    assert files_with("7a2c", data) == []
+    keys = [p for p in data.rglob("*") if p.name in ("server-key.pem", "definitions.json", ".erlang.cookie")]
+    assert len(keys) == 3
+    assert private(keys)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"password": "env:BROKERLAB_TEST_WRONG_PASSWORD"}, "check user and password"),
-        ({"user": "guest", "password": "env:BROKERLAB_TEST_WRONG_PASSWORD"}, "check user and password"),
+        ({"password": WRONG}, "check user and password"),
+        ({"user": "guest", "password": WRONG}, "check user and password"),
         ({"tls": False}, "does it want TLS"),
         ({"ca_file": None}, "cannot connect"),
     ],
@@ -88,7 +75,7 @@ def test_no_file_holds_the_password_and_keys_are_for_the_owner_only(cluster: Clu
 def test_whoever_lacks_something_is_refused_in_plain_words(
     cluster: Cluster, kind: str, changes: dict[str, object], said: str
 ) -> None:
-    endpoint = with_security(cluster, **changes)
+    endpoint = with_security(cluster.endpoint(), **changes)
     for role in ("producer", "consumer"):
         connect = getattr(BROKERS[kind], role)
         with pytest.raises(BrokerError) as caught:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from contract_load import cell_for, receive
-from contract_servers import Running, start
+from contract_servers import Running, running_server
+from planted import WRONG, files_with, planted, private, shown_by_processes, with_security
 
 from brokerlab.brokers.redis.broker import REDIS
 from brokerlab.brokers.redis.connection import Connection
@@ -20,7 +17,8 @@ from brokerlab.model.blocks import ACKNOWLEDGED
 from brokerlab.model.plan import Durability, Security
 
 PLANTED = 'planted "secret" 7f3a'
-SECURITY = Security(tls=True, user="lab", password="env:BROKERLAB_TEST_PASSWORD")
+REFERENCE = "env:BROKERLAB_TEST_PASSWORD"
+SECURITY = Security(tls=True, user="lab", password=REFERENCE)
 
 
 @pytest.fixture(scope="module")
@@ -31,24 +29,9 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(directory: Path) -> Iterator[Running]:
     """Three nodes at L1: replication, too, goes through TLS and the password."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BROKERLAB_TEST_PASSWORD", PLANTED)
-        patch.setenv("BROKERLAB_TEST_WRONG", "something else")
-        cell = cell_for("redis", 3, Durability.L1, security=SECURITY)
-        cluster = start(REDIS, cell, directory)
-        admin = REDIS.admin(cluster.endpoint(), cell)
-        try:
-            yield Running(REDIS, cell, cluster, admin)
-        finally:
-            admin.close()
-            cluster.stop()
-            cluster.clean()
-
-
-@pytest.fixture
-def running(server: Running) -> Iterator[Running]:
-    yield server
-    server.end_test()
+    cell = cell_for("redis", 3, Durability.L1, security=SECURITY)
+    with planted(REFERENCE, PLANTED), running_server(REDIS, cell, directory) as running:
+        yield running
 
 
 def test_messages_pass_verified_at_the_level_asked_for(running: Running) -> None:
@@ -66,7 +49,7 @@ def test_messages_pass_verified_at_the_level_asked_for(running: Running) -> None
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"password": "env:BROKERLAB_TEST_WRONG"}, "refuses the user or password"),
+        ({"password": WRONG}, "refuses the user or password"),
         ({"user": "somebody"}, "refuses the user or password"),
         ({"user": None, "password": None}, "NOAUTH"),
         ({"tls": False}, "demand TLS"),
@@ -74,11 +57,8 @@ def test_messages_pass_verified_at_the_level_asked_for(running: Running) -> None
     ],
 )
 def test_who_lacks_something_is_refused_and_told_so(running: Running, change: dict[str, object], said: str) -> None:
-    endpoint = running.endpoint
-    assert endpoint.security is not None
-    lacking = endpoint.model_copy(update={"security": endpoint.security.model_copy(update=change)})
     with pytest.raises(BrokerError, match=said) as caught:
-        running.broker.admin(lacking, running.cell)
+        running.broker.admin(with_security(running.endpoint, **change), running.cell)
     assert PLANTED not in str(caught.value)
 
 
@@ -97,17 +77,11 @@ def test_the_probe_reads_through_tls_and_password(running: Running) -> None:
 def test_the_password_is_in_no_log_command_line_or_environment_and_its_files_are_private(
     running: Running, directory: Path
 ) -> None:
-    logs = list((directory / "logs").iterdir())
-    assert len(logs) == 3
-    for log in logs:
-        assert log.stat().st_size > 0
-        assert PLANTED not in log.read_text(errors="replace")
-    for node in running.cluster.nodes():
-        process = psutil.Process(node.pid)
-        assert PLANTED not in "\0".join(process.cmdline())
-        assert PLANTED not in process.environ().values()
-        assert PLANTED not in str(node)
-    assert PLANTED not in running.endpoint.model_dump_json()
-    holding = [p for p in (directory / "data").rglob("*") if p.is_file() and b"7f3a" in p.read_bytes()]
+    nodes = running.cluster.nodes()
+    assert all(log.stat().st_size > 0 for log in (directory / "logs").iterdir())
+    assert files_with("7f3a", directory / "logs") == []
+    assert shown_by_processes("7f3a", of=[node.pid for node in nodes]) == []
+    assert "7f3a" not in f"{nodes} {running.endpoint.model_dump_json()}"
+    holding = files_with("7f3a", directory / "data")
     assert {p.name for p in holding} == {"node.conf"}, "replicas need it in clear"
-    assert all(p.stat().st_mode & 0o077 == 0 for p in holding)
+    assert private(holding)
