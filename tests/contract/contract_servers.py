@@ -41,15 +41,12 @@ def every_broker() -> list[Any]:
 
 
 def server_parameters() -> list[Any]:
-    """One for every broker and number of nodes; a group each, so that side by side no server is started twice."""
+    """One for every broker and number of nodes; tests/conftest.py keeps the tests of each in one process."""
     return [
         pytest.param(
             (name, nodes),
             id=f"{name}-{nodes}",
-            marks=[
-                pytest.mark.xdist_group(f"{name}-{nodes}"),
-                *([] if in_every_test_run(name, nodes) else [pytest.mark.slow]),
-            ],
+            marks=[] if in_every_test_run(name, nodes) else [pytest.mark.slow],
         )
         for name, nodes in offered()
     ]

@@ -87,8 +87,13 @@ def _gives_nothing_or_says_so(consumer) -> None:  # type: ignore[no-untyped-def]
     assert time.monotonic() - begun < PATIENCE_S
 
 
+def _level_in_every_test_run(name: str, nodes: int) -> bool:
+    """Kafka's levels are settings of topics: one cluster serves all of them, in tests/integration/test_kafka_cluster.py."""
+    return in_every_test_run(name, nodes) and not name.startswith("kafka")
+
+
 LEVELS = [
-    pytest.param(name, nodes, level, marks=[] if in_every_test_run(name, nodes) else [pytest.mark.slow])
+    pytest.param(name, nodes, level, marks=[] if _level_in_every_test_run(name, nodes) else [pytest.mark.slow])
     for name, nodes in offered()
     for level in broker_named(name).capabilities.durability_levels[nodes]
     if level != weakest_level(broker_named(name), nodes)  # those run through the whole suite

@@ -73,11 +73,7 @@ class Wired(Running):
 def one_node_brokers() -> list[object]:
     names = [name for name in BROKERS if 1 in broker_named(name).capabilities.nodes]
     return [
-        pytest.param(
-            name,
-            marks=[pytest.mark.xdist_group(f"wire-{name}"), *([pytest.mark.slow] if name in SLOW_TO_START else [])],
-        )
-        for name in names
+        pytest.param(name, marks=pytest.mark.slow) if name in SLOW_TO_START else pytest.param(name) for name in names
     ]
 
 

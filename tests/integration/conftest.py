@@ -1,7 +1,4 @@
-"""Side by side, the tests of one file stay together: its server is started once.
-
-Being here also puts tests/contract on the path: `from contract_servers import running_server`.
-"""
+"""Being here puts tests/contract on the path: `from contract_servers import running_server`."""
 
 from __future__ import annotations
 
@@ -20,9 +17,3 @@ def running(server: Running) -> Iterator[Running]:
     """The one server of a file, which has a fixture `server`; with destinations and drivers of the test's own."""
     yield server
     server.end_test()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.parent.name == "integration" and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))

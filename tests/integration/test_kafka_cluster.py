@@ -15,7 +15,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import psutil
 import pytest
-from kafka_load import PRODUCERS, agent, block, cell, soon, started
+from kafka_load import PRODUCERS, agent, block, cell, publish, soon, started
 
 from brokerlab.brokers.contract import Cluster
 from brokerlab.brokers.kafka.broker import BROKER
@@ -101,21 +101,34 @@ def test_a_message_larger_than_the_client_allows_is_rejected_and_its_neighbours_
     assert errors == {"MSG_SIZE_TOO_LARGE": 1}
 
 
+def assert_acknowledged(cluster: Cluster, destination: str, level: Durability, partitions: int) -> None:
+    plan = agent(
+        Role.PRODUCER, cluster.endpoint(), (destination,), durability=level, partitions=partitions, driver="auto"
+    )
+    producer = BROKER.producer(plan, 0)
+    assert set(publish(producer, 100, partitions=partitions).values()) == {ACKNOWLEDGED}
+    producer.close(soon())
+
+
 @pytest.mark.parametrize("level", [Durability.L3, Durability.L4])
 def test_one_node_gives_the_level_asked_for(one_node: Cluster, level: Durability) -> None:
     admin = BROKER.admin(one_node.endpoint(), cell(1, level))
-    admin.create((f"level-{level}",), 1, ())
-    assert admin.durability((f"level-{level}",)).level == level
+    destination = f"level-{level}"
+    admin.create((destination,), 1, ())
+    assert admin.durability((destination,)).level == level
+    assert_acknowledged(one_node, destination, level, partitions=1)
 
 
 @pytest.mark.parametrize("level", list(Durability))
 def test_three_nodes_give_the_level_asked_for(three_nodes: Cluster, level: Durability) -> None:
     admin = BROKER.admin(three_nodes.endpoint(), cell(3, level))
-    admin.create((f"level-{level}",), 3, ())
-    computed = admin.durability((f"level-{level}",))
+    destination = f"level-{level}"
+    admin.create((destination,), 3, ())
+    computed = admin.durability((destination,))
     assert computed.level == level
     assert computed.because["replication_factor"] == ("3" if level in (Durability.L1, Durability.L2) else "1")
     assert len(admin.effective_settings(())) == 3
+    assert_acknowledged(three_nodes, destination, level, partitions=3)
 
 
 def test_kafka_knows_every_setting_we_let_users_set(one_node: Cluster) -> None:

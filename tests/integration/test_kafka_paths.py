@@ -1,5 +1,5 @@
-"""The consumer's part of the contract again on librdkafka, which the suite itself takes only with security; and the two
-native consumers side by side: one goes on where the other stopped."""
+"""The contract of drivers again on librdkafka, which the suite itself takes only with security; and the two native
+consumers side by side: one goes on where the other stopped."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ import pytest
 from contract_load import Sender, agent_plan, cell_for, deadline, receive, unpack, wait_remaining
 from contract_servers import Running, running_server
 from test_contract import (  # noqa: F401 - these run here with the fixture below
+    test_a_block_of_no_messages_is_taken_as_such,
     test_a_group_resumes_where_it_stopped_after_its_consumer_reconnects,
     test_automatic_acknowledgement_leaves_nothing_behind,
     test_consumers_of_one_group_share_the_messages,
+    test_every_message_sent_is_acknowledged_exactly_once,
     test_independent_groups_each_receive_everything,
     test_messages_of_many_sizes_arrive_intact,
     test_positions_grow_within_a_lane_where_the_broker_has_them,
     test_receive_gives_no_more_than_asked_and_returns_at_its_deadline,
     test_remaining_counts_down_from_the_backlog_to_nothing,
     test_several_destinations_are_told_apart_by_the_partition_number,
+    test_the_senders_buffer_may_be_overwritten_as_soon_as_send_returns,
     test_what_was_not_acknowledged_comes_again_and_what_was_does_not,
 )
 
-from brokerlab.brokers.contract import Consumer
+from brokerlab.brokers.contract import Consumer, Producer
 from brokerlab.brokers.kafka.broker import KafkaBroker
 from brokerlab.brokers.kafka.client import admin_properties
 from brokerlab.errors import BrokerError
@@ -33,11 +36,16 @@ from brokerlab.native import library, why_not
 pytestmark = pytest.mark.skipif(library() is None, reason=f"no C library: {why_not()}")
 
 FETCH, LIBRDKAFKA = "native (Kafka protocol in C)", "native (librdkafka through C)"
-LEFT_TO_LIBRDKAFKA = {"isolation.level": "read_committed"}
+LEFT_TO_LIBRDKAFKA = {"isolation.level": "read_committed", "metadata.max.age.ms": "300000"}
 
 
 class OnLibrdkafka(KafkaBroker):
-    """Every consumer on librdkafka, by a setting the other one does not have."""
+    """Every driver on librdkafka, by settings the others do not have."""
+
+    def producer(self, plan: AgentPlan, number: int) -> Producer:
+        made = super().producer(plan.model_copy(update={"client_settings": LEFT_TO_LIBRDKAFKA}), number)
+        assert made.path == LIBRDKAFKA
+        return made
 
     def consumer(self, plan: AgentPlan, number: int) -> Consumer:
         return super().consumer(plan.model_copy(update={"client_settings": LEFT_TO_LIBRDKAFKA}), number)
