@@ -156,8 +156,10 @@ int bl_produce_needs_care(const producer *p) {
     return 0;
 }
 
+/* A connection over which nothing is awaited is not looked at: should it be gone, its next request finds out. */
 static void work(producer *p) {
-    for (int k = 0; k < p->used; k++) produce_read(p, &p->connection[k]);
+    for (int k = 0; k < p->used; k++)
+        if (p->connection[k].in_flight) produce_read(p, &p->connection[k]);
     int64_t now_ns = bl_now_ns();
     for (int k = 0; k < p->used; k++) produce_flush(p, &p->connection[k], now_ns);
     expire(p, now_ns);
@@ -172,7 +174,8 @@ static int64_t unix_ms(void) {
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Takes all messages: the window is the agent's. Keys are 4 bytes each; `keys` may be NULL. */
+/* Takes all messages: the window is the agent's. They are sent by the next `settled`, so that the others of this tick do
+ * not wait for a socket. Keys are 4 bytes each; `keys` may be NULL. */
 int64_t bl_produce_send(producer *p, const uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
                         const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n) {
     int64_t now_ns = bl_now_ns(), now_ms = unix_ms();
@@ -188,7 +191,6 @@ int64_t bl_produce_send(producer *p, const uint8_t *buffer, const int64_t *offse
         batch_append(l->open, buffer + offsets[i], lengths[i], keys ? keys + 4 * i : NULL, first_index + i, now_ms);
     }
     p->unsettled += n;
-    send_what_is_ready(p, now_ns);
     return n;
 }
 
@@ -219,12 +221,12 @@ int64_t bl_produce_settled(producer *p, int64_t *indices, int32_t *codes, int64_
     return report(p, indices, codes, at_ns, most);
 }
 
-/* What to wait for: its connections, and in *wake_ns the time at which something is to be done anyway. */
+/* What to wait for: connections that owe an answer, and in *wake_ns the time at which something is to be done anyway. */
 int64_t bl_produce_watch(const producer *p, struct pollfd *to, int64_t most, int64_t *wake_ns) {
     int64_t n = 0;
     for (int k = 0; k < p->used && n < most; k++) {
         const connection *c = &p->connection[k];
-        if (c->fd >= 0) to[n++] = (struct pollfd){c->fd, (short)(POLLIN | (c->writing ? POLLOUT : 0)), 0};
+        if (c->fd >= 0 && c->in_flight) to[n++] = (struct pollfd){c->fd, (short)(POLLIN | (c->writing ? POLLOUT : 0)), 0};
     }
     *wake_ns = p->look_ns;
     return n;
@@ -238,7 +240,7 @@ void bl_produce_flush(producer *p, int64_t deadline_ns) {
     for (;;) {
         work(p);
         int64_t wake_ns, now_ns = bl_now_ns(), n = bl_produce_watch(p, polled, PRODUCE_CONNECTIONS, &wake_ns);
-        if (!p->unsettled || !n || now_ns >= deadline_ns) return;
+        if (!p->unsettled || (!n && wake_ns == INT64_MAX) || now_ns >= deadline_ns) return;
         int64_t until_ns = wake_ns < deadline_ns ? wake_ns : deadline_ns, left = until_ns > now_ns ? until_ns - now_ns : 0;
         struct timespec limit = {left / 1000000000, left % 1000000000};
         ppoll(polled, (nfds_t)n, &limit, NULL);

@@ -167,24 +167,23 @@ int bl_sender_step(sender *s, int64_t now_ns) {
     return send_due(s, now_ns);
 }
 
-/* A tick from now when answers are to be asked for or several messages are due by then; when just one is, at its time
- * (not within the next quarter of a tick); else when the next one is due, at the latest after idle_ns. */
+/* A tick from now when messages are dense, or answers are to be asked for; when they are sparse (no more than two in
+ * the next two ticks) the next one's own time, but not within a quarter of a tick; at the latest after idle_ns. */
 static int64_t next_wake(sender *const *senders, int64_t n, int64_t now_ns, int64_t idle_ns) {
-    int64_t tick = senders[0]->tick_ns, soonest = INT64_MAX, due_by_then = 0;
+    int64_t tick = senders[0]->tick_ns, soonest = INT64_MAX, due_soon = 0;
     int awaited = 0;
     for (int64_t i = 0; i < n; i++) {
         tick = min64(tick, senders[i]->tick_ns);
         awaited |= senders[i]->in_flight > 0 && (!senders[i]->watch || senders[i]->window);
     }
-    int64_t earliest = now_ns + tick;
     for (int64_t i = 0; i < n; i++) {
         const sender *s = senders[i];
         if (s->at < s->due_count) soonest = min64(soonest, s->due[s->at]);
-        for (int64_t d = s->at; d < s->due_count && d < s->at + 2; d++) due_by_then += s->due[d] < earliest;
+        for (int64_t d = s->at; d < s->due_count && d < s->at + 3; d++) due_soon += s->due[d] < now_ns + 2 * tick;
     }
-    if (due_by_then == 1) return soonest > now_ns + tick / 4 ? soonest : now_ns + tick / 4;
-    if (due_by_then || awaited) return earliest;
-    return min64(soonest, now_ns + idle_ns);
+    if (due_soon > 2) return now_ns + tick;
+    if (soonest < now_ns + tick) return soonest > now_ns + tick / 4 ? soonest : now_ns + tick / 4;
+    return awaited ? now_ns + tick : min64(soonest, now_ns + idle_ns);
 }
 
 /* Sleep until the given time; clients that have to be watched work meanwhile. In a closed loop an answer ends it: then
@@ -199,15 +198,16 @@ static int64_t rest_until(sender *const *senders, int64_t n, int64_t now_ns, int
             count += senders[i]->watch(senders[i]->client, polled + count, POLLED_MOST - count, &wake_ns);
             first_ns = min64(first_ns, wake_ns);
         }
-        int64_t left_ns = first_ns > now_ns ? first_ns - now_ns : 0;
-        struct timespec limit = {left_ns / 1000000000, left_ns % 1000000000};
-        int ready = ppoll(polled, (nfds_t)count, &limit, NULL);
-        now_ns = bl_now_ns();
-        if (now_ns >= until_ns) break;
-        for (int64_t i = 0; i < n; i++) {
-            senders[i]->settled(senders[i]->client, NULL, NULL, NULL, 0);
-            if (ready > 0 && senders[i]->window) return now_ns;
+        int came = 0;
+        if (first_ns > now_ns) {
+            struct timespec limit = {(first_ns - now_ns) / 1000000000, (first_ns - now_ns) % 1000000000};
+            came = count ? ppoll(polled, (nfds_t)count, &limit, NULL) > 0 : 0;
+            now_ns = count ? bl_now_ns() : bl_sleep_until(first_ns);
+            if (now_ns >= until_ns) break;
         }
+        for (int64_t i = 0; i < n; i++) senders[i]->settled(senders[i]->client, NULL, NULL, NULL, 0);
+        if (came && senders[0]->window) return now_ns;
+        now_ns = bl_now_ns();
     }
     return now_ns;
 }

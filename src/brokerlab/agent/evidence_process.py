@@ -14,20 +14,20 @@ import struct
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from brokerlab.errors import AgentError, DiskFullError, ExitCode
 from brokerlab.evidence.anchor import held, hold
+from brokerlab.evidence.background import give_way
 
 SEGMENT_S = 2.0
 _LENGTH = struct.Struct("<Q")
 
 
 class EvidencePipe:
-    """The agent's end: `put` never blocks; what the pipe cannot take waits in memory."""
+    """The agent's end: nothing here blocks before `close`; what the pipe cannot take waits in memory."""
 
     def __init__(self, directory: Path, agent: str, constants: Mapping[str, Any]) -> None:
         descriptor = hold(directory)  # here, not there: the writer needs a second to import what it writes with
@@ -40,8 +40,9 @@ class EvidencePipe:
         os.close(descriptor)
         assert self._process.stdin is not None
         self._fd = self._process.stdin.fileno()
-        self._waiting: deque[memoryview] = deque()
+        self._waiting = bytearray()
         self._frame((descriptor, agent, dict(constants)))
+        self.push()
         os.set_blocking(self._fd, False)
 
     @property
@@ -56,22 +57,19 @@ class EvidencePipe:
         self._process.stdout.close()
 
     def put(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Rows of one table as columns, without the ones every row shares."""
+        """Rows of one table as columns, without the ones every row shares. They leave with the next `push`."""
         self._frame((table, dict(columns)))
 
     def _frame(self, value: object) -> None:
         body = pickle.dumps(value, protocol=5)
-        self._waiting.append(memoryview(_LENGTH.pack(len(body)) + body))
-        self.push()
+        self._waiting += _LENGTH.pack(len(body)) + body
 
     def push(self) -> None:
         """Write as much as the pipe takes now. Raises when the writer is gone: DiskFullError if that was why."""
         try:
             while self._waiting:
-                written = os.write(self._fd, self._waiting[0])
-                self._waiting[0] = self._waiting[0][written:]
-                if not self._waiting[0]:
-                    self._waiting.popleft()
+                written = os.write(self._fd, self._waiting)
+                del self._waiting[:written]
         except BlockingIOError:
             return
         except BrokenPipeError:
@@ -140,6 +138,7 @@ if __name__ == "__main__":
 
     for ignored in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)  # the end of the pipe is the only way to end: nothing is lost
+    give_way()
     try:
         write_evidence(sys.stdin.buffer)
     except (DiskFullError, OSError) as e:

@@ -13,7 +13,7 @@ from brokerlab.agent.sender import Sender
 from brokerlab.agent.ticks import ticks
 from brokerlab.model.plan import AgentPlan
 
-CONTROL_EVERY_NS = 50_000_000
+CONTROL_EVERY_NS = 100_000_000
 
 
 class Producing:
@@ -86,6 +86,7 @@ class Producing:
         totals["ticks"] = self._ticks.count
         levels = {"behind": sum(s.behind(now) for s in self._senders), "in_flight": in_flight}
         say_live(self._control, self._seconds.close(now, totals, levels, self._notes))
+        self._pipe.push()
 
     def _result(self) -> dict[str, object]:
         totals = [s.totals() for s in self._senders]

@@ -19,7 +19,7 @@ from brokerlab.model.blocks import Block, Int64s, Settlements
 from brokerlab.model.plan import AgentPlan
 
 NEVER_NS = 1 << 62
-CHUNK = 1 << 16  # due times made ahead
+CHUNK = 1 << 13  # due times made ahead: few enough to be made within a tick
 BEHIND_MOST = 1 << 22  # due times kept while the client does not take them
 # Closed loop: how often the client is asked, as a share of the time a message takes, and the limits of that.
 CLOSED_TICKS_PER_LATENCY = 64

@@ -244,4 +244,4 @@ class AgentPlan(Frozen):
     evidence_directory: str
     seed: int
     keep_messages: bool = False
-    tick_ns: int = 200_000
+    tick_ns: int = 180_000

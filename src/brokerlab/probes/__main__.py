@@ -15,6 +15,7 @@ from pathlib import Path
 
 from brokerlab.errors import BrokerlabError, ExitCode
 from brokerlab.evidence.anchor import held, hold
+from brokerlab.evidence.background import give_way
 from brokerlab.probes.plan import ProbePlan
 
 SEGMENT_SAMPLES = 2  # a crash loses about two seconds of readings
@@ -89,6 +90,7 @@ class _WithoutPandas:
 
 
 def main() -> int:
+    give_way()
     sys.meta_path.insert(0, _WithoutPandas)
     ends = _end_of_work()
     line = b""

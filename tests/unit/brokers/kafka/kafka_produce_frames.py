@@ -103,7 +103,7 @@ class Producer:
         self.lib.bl_produce_attach(self.handle, number, client.detach())
 
     def send(self, *messages: tuple[int, bytes], keys: Sequence[bytes] | None = None) -> None:
-        """(lane, value) each; the messages are numbered from 0 on over the life of the producer."""
+        """(lane, value) each; the messages are numbered from 0 on over the life of the producer. Then its turn to work."""
         values = [value for _, value in messages]
         buffer = np.frombuffer(b"".join(values) or b"\0", np.uint8).copy()
         lengths = np.array([len(v) for v in values], np.int32)
@@ -114,6 +114,11 @@ class Producer:
         where = None if packed is None else address(packed)
         assert self.lib.bl_produce_send(self.handle, *columns, where, self.sent, len(messages)) == len(messages)
         self.sent += len(messages)
+        self.work()
+
+    def work(self) -> None:
+        """Send and receive, without asking what has settled."""
+        assert self.lib.bl_produce_settled(self.handle, None, None, None, 0) == 0
 
     def settled(self, most: int = MOST) -> list[tuple[int, int]]:
         """(number, code) of what has settled; nothing while it asks to be mended."""

@@ -291,22 +291,22 @@ def test_a_broker_that_does_not_answer_loses_the_connection(make: Callable[..., 
 GOOD = response(1, [("a", [(0, 0)])])
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        response(2, [("a", [(0, 0)])]),
-        response(1, [("a", [(1, 0)])]),
-        response(1, [("stranger", [(0, 0)])]),
-        response(1, [("a", [(0, 0), (0, 0)])]),
-        response(1, []),
-        GOOD[:4] + GOOD[4:-1] + b"\1" + b"\0" * 4,
-        b"\0\0\0\3abc",
-        b"\x7f\xff\xff\xff" + GOOD[4:],
-        b"\xff\xff\xff\xff" + GOOD[4:],
-        b"\0\0\0\6" + GOOD[4:10],
-        b"HTTP/1.1 400 Bad Request",
-    ],
-)
+NO_ANSWERS = {
+    "of another request": response(2, [("a", [(0, 0)])]),
+    "about another partition": response(1, [("a", [(1, 0)])]),
+    "about another topic": response(1, [("stranger", [(0, 0)])]),
+    "twice about one": response(1, [("a", [(0, 0), (0, 0)])]),
+    "about nothing": response(1, []),
+    "longer than it says": GOOD[:-1] + bytes([1, 0, 0, 0, 0]),
+    "too short for a number": b"\0\0\0\3abc",
+    "of two gigabytes": b"\x7f\xff\xff\xff" + GOOD[4:],
+    "of negative size": b"\xff\xff\xff\xff" + GOOD[4:],
+    "cut off within": b"\0\0\0\6" + GOOD[4:10],
+    "of another protocol": b"HTTP/1.1 400 Bad Request",
+}
+
+
+@pytest.mark.parametrize("answer", NO_ANSWERS.values(), ids=NO_ANSWERS)
 def test_an_answer_that_is_none_ends_the_connection_and_the_message_is_sent_again(
     make: Callable[..., Producer], answer: bytes
 ) -> None:
@@ -323,9 +323,10 @@ def test_an_answer_that_is_none_ends_the_connection_and_the_message_is_sent_agai
     assert "no produce response" in producer.why()
 
 
-def test_an_answer_nobody_asked_for_ends_the_connection(make: Callable[..., Producer]) -> None:
+def test_an_answer_nobody_asked_for_ends_the_connection_at_the_next_request(make: Callable[..., Producer]) -> None:
     producer = make()
-    producer.say(GOOD)
+    producer.say(response(9, [("a", [(0, 0)])]))
+    producer.send((0, b"x"))
     assert producer.settled() == []
     assert not producer.is_up()
 
