@@ -10,7 +10,6 @@ import numpy.typing as npt
 SEED = 20260101  # fixed: the same evidence gives the same interval
 DRAWS = 10_000
 FEWEST_FOR_INTERVAL = 5
-FEWEST_FOR_CLAIM = 4  # 3 against 3 can never reach p < 0.05
 LEVELS = (2.5, 97.5)
 
 Floats = npt.NDArray[np.float64]

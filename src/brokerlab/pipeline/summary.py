@@ -8,7 +8,8 @@ from itertools import combinations
 from typing import Any
 
 from brokerlab.model.plan import Phase, RunPlan
-from brokerlab.pipeline.statistics import FEWEST_FOR_CLAIM, median_interval, ratio_interval
+from brokerlab.pipeline.statistics import median_interval, ratio_interval
+from brokerlab.results.tables import FEWEST_FOR_CLAIM
 
 Row = Mapping[str, Any]
 Figures = dict[tuple[str, str], dict[int, float]]  # (cell, metric) -> repeat -> value

@@ -221,6 +221,8 @@ RUN_SUMMARY = Table(
     ),
 )  # fmt: skip
 
+FEWEST_FOR_CLAIM = 4  # repeats a side: 3 against 3 can never reach p < 0.05
+
 COMPARISON = Table(
     "comparison",
     "Cells two by two: ratio of medians with a 95 % bootstrap interval over repeats.",
@@ -233,7 +235,10 @@ COMPARISON = Table(
         Column("ratio", "double", "1", "median of a / median of b"),
         Column("low", "double", "1", "lower end of the interval"),
         Column("high", "double", "1", "upper end of the interval"),
-        Column("answer", "string", "", "higher, lower or cannot tell (interval spans 1, fewer than 4 repeats a side)"),
+        Column(
+            "answer", "string", "",
+            f"higher, lower or cannot tell (interval spans 1, or fewer than {FEWEST_FOR_CLAIM} repeats a side)",
+        ),
         Column("same_durability", "boolean", "", "false: the cells promise different things"),
     ),
 )  # fmt: skip

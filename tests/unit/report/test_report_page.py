@@ -7,6 +7,7 @@ import shutil
 from html import unescape
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from brokerlab.model.plan import CellPlan, LeftOut, SchedulePlan, Security
@@ -16,9 +17,9 @@ from brokerlab.report.page import render, write_report
 from brokerlab.report.sections.load import target_rate
 from brokerlab.report.source import read_source
 from brokerlab.results.directory import RunDirectory
-from brokerlab.results.tables import RESULT_TABLES
+from brokerlab.results.tables import COMPARISON, RESULT_TABLES
 from brokerlab.results.verdict import Reason
-from synthetic_tables import Story, story_plan, write_results
+from synthetic_tables import Story, story_plan, write_results, write_table
 
 SHORT = Story(repeats=2, measure_s=4, warm_up_s=1, rate_per_s=300)
 
@@ -103,6 +104,18 @@ def test_the_answer_draws_unlike_levels_in_groups_and_says_that_nobody_is_ranked
     assert said.count("different durability") == 1  # in what is said of the drawing, at none of the comparisons
     assert "What may be said of the difference" in said
     assert across.count("different durability") == 12  # two cells of each level, three measures
+
+
+def test_a_difference_in_too_few_repeats_is_no_claim_and_is_not_called_none(tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", Story(repeats=3, measure_s=4))
+    table = tmp_path / "run/tables/comparison/part-0.parquet"
+    rows = pq.read_table(table).to_pylist()
+    for row, (low, high) in zip(rows, [(2.0, 3.0), (0.9, 1.1), (0.2, 0.3)], strict=False):
+        row |= {"low": low, "high": high, "answer": "cannot tell"}
+    write_table(tmp_path / "run", COMPARISON, rows)
+    answer = words(write_report(run).read_text())
+    assert answer.count("too few repeats for a claim about kafka and nats (4 a side are needed)") == 2
+    assert answer.count("kafka and nats cannot be told apart") == 1
 
 
 def test_brokers_left_out_are_named_with_the_reason(tmp_path: Path) -> None:

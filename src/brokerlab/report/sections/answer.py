@@ -8,6 +8,7 @@ from collections.abc import Callable
 from brokerlab.report import figures
 from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.source import Row, Source
+from brokerlab.results.tables import FEWEST_FOR_CLAIM
 
 _RATES = ("received_per_s", "backlog_received_per_s", "sent_per_s")
 _LATENCIES = ("end_to_end_latency_p99_ns", "publish_latency_p99_ns")
@@ -199,6 +200,8 @@ def _comparison(source: Source, row: Row) -> Html:
     a, b = source.label(row["cell_a"]), source.label(row["cell_b"])
     signs = {"higher": "▲", "lower": "▼"}
     told: Child = f"{a} is {answer} than {b}" if answer in signs else f"{a} and {b} cannot be told apart"
+    if answer not in signs and not row["low"] <= 1 <= row["high"]:
+        told = f"too few repeats for a claim about {a} and {b} ({FEWEST_FOR_CLAIM} a side are needed)"
     numbers = f"{figures.ratio(row['ratio'])} [{figures.ratio(row['low'])}, {figures.ratio(row['high'])}], n = {row['n_a']} and {row['n_b']}"
     unlike = None if row["same_durability"] else tag("span", "different durability", class_="unlike")
     return tag(
