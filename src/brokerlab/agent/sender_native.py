@@ -30,8 +30,8 @@ from brokerlab.model.blocks import Int64s, Settlements
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native import library
 from brokerlab.native.loader import address
+from brokerlab.native.producing import REPORTS_MOST
 
-REPORTS_MOST = 16384
 NEEDS_DUE, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION = 1, 2, 3, 4
 
 _POINTER, _NUMBER = c_void_p, c_int64

@@ -21,12 +21,12 @@ from brokerlab.brokers.kafka.backlog import Backlog, assigned_partitions
 from brokerlab.brokers.kafka.client import consumer_properties, producer_properties
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import NOTHING_SETTLED, Block, Deliveries, Int32s, Settlements, no_deliveries
+from brokerlab.model.blocks import Block, Deliveries, Int32s, Settlements, no_deliveries
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native.loader import address, library
+from brokerlab.native.producing import Reports, pointer, send_block
 
 PATH = "native (librdkafka through C)"
-REPORTS_MOST = 16384
 RECEIVE_MOST = 8192
 COMMIT_EVERY_NS = 100_000_000  # acknowledging in batches: a commit is a request to the broker
 WHY_BYTES = 512
@@ -93,41 +93,17 @@ class NativeProducer:
     def __init__(self, plan: AgentPlan, number: int) -> None:  # noqa: ARG002 - the same for every producer of a plan
         self._lib = _lib()
         self._handle = _new(self._lib.bl_kafka_producer_new, producer_properties(plan), plan)
-        self._indices = np.zeros(REPORTS_MOST, np.int64)
-        self._errors = np.zeros(REPORTS_MOST, np.int32)
-        self._at_ns = np.zeros(REPORTS_MOST, np.int64)
-        self._columns = tuple(address(a) for a in (self._indices, self._errors, self._at_ns))
-        self._acknowledged = np.zeros(REPORTS_MOST, np.uint8)
+        self._reports = Reports()
         self._closed = False
 
     def send(self, block: Block) -> int:
-        keys = None if block.keys is None else block.keys.astype(">i4")
-        taken: int = self._lib.bl_kafka_send(
-            self._handle,
-            address(block.buffer),
-            address(block.offsets),
-            address(block.lengths),
-            address(block.partitions),
-            None if keys is None else address(keys),
-            block.first_index,
-            len(block),
-        )
-        return taken
+        return send_block(self._lib.bl_kafka_send, self._handle, block)
 
     def settled(self) -> Settlements:
-        n = self._lib.bl_kafka_settled(self._handle, *self._columns, REPORTS_MOST)
-        if n == 0:
-            return NOTHING_SETTLED
-        errors = self._errors[:n]
-        if not errors.any():
-            return Settlements(self._indices[:n], self._acknowledged[:n], self._at_ns[:n])
-        outcomes, kinds = self._judged(errors)
-        return Settlements(self._indices[:n], outcomes, self._at_ns[:n], kinds)
+        n = self._lib.bl_kafka_settled(self._handle, *self._reports.columns)
+        return self._reports.settlements(n, self._judged)
 
     def native_calls(self) -> NativeCalls:
-        def pointer(function: Any) -> int:
-            return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
-
         return NativeCalls(
             client=self._handle,
             send=pointer(self._lib.bl_kafka_send),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import time
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +20,12 @@ from brokerlab.brokers.kafka.following import ClientInC, Following
 from brokerlab.brokers.kafka.leaders import Leaders
 from brokerlab.brokers.kafka.settings import PRODUCER_SETTINGS, SHARED_SETTINGS
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import NOTHING_SETTLED, Block, Int32s, Settlements
+from brokerlab.model.blocks import Block, Int32s, Settlements
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native.loader import address, library
+from brokerlab.native.producing import Reports, pointer, send_block
 
 PATH = "native (Kafka protocol in C)"
-REPORTS_MOST = 16384
 
 _MS = 1_000_000
 # In the order of bl_produce_new, behind acks: name, alias, default, and what one unit is in C. Defaults are librdkafka's,
@@ -88,11 +87,7 @@ class ProduceProducer:
         lib = library()
         assert lib is not None
         self._lib = lib
-        self._indices = np.zeros(REPORTS_MOST, np.int64)
-        self._codes = np.zeros(REPORTS_MOST, np.int32)
-        self._at_ns = np.zeros(REPORTS_MOST, np.int64)
-        self._columns = tuple(address(a) for a in (self._indices, self._codes, self._at_ns))
-        self._acknowledged = np.zeros(REPORTS_MOST, np.uint8)
+        self._reports = Reports()
         self._closed = False
         everything = [(topic, p) for topic in plan.destinations for p in range(plan.partitions)]
         leaders = Leaders(plan, dict(enumerate(everything)))
@@ -112,35 +107,15 @@ class ProduceProducer:
         self._following.follow(known, time.monotonic_ns())
 
     def send(self, block: Block) -> int:
-        keys = None if block.keys is None else block.keys.astype(">i4")
-        taken: int = self._lib.bl_produce_send(
-            self._handle,
-            address(block.buffer),
-            address(block.offsets),
-            address(block.lengths),
-            address(block.partitions),
-            None if keys is None else address(keys),
-            block.first_index,
-            len(block),
-        )
-        return taken
+        return send_block(self._lib.bl_produce_send, self._handle, block)
 
     def settled(self) -> Settlements:
-        n = self._lib.bl_produce_settled(self._handle, *self._columns, REPORTS_MOST)
+        n = self._lib.bl_produce_settled(self._handle, *self._reports.columns)
         if self._lib.bl_produce_needs_care(self._handle):
             self._mend()
-        if n <= 0:
-            return NOTHING_SETTLED
-        codes = self._codes[:n]
-        if not codes.any():
-            return Settlements(self._indices[:n], self._acknowledged[:n], self._at_ns[:n])
-        outcomes, kinds = self._judged(codes)
-        return Settlements(self._indices[:n], outcomes, self._at_ns[:n], kinds)
+        return self._reports.settlements(n, self._judged)
 
     def native_calls(self) -> NativeCalls:
-        def pointer(function: Any) -> int:
-            return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
-
         return NativeCalls(
             client=self._handle,
             send=pointer(self._lib.bl_produce_send),

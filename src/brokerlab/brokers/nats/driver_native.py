@@ -20,12 +20,12 @@ from brokerlab.brokers.nats.outcomes import outcome_of_answer
 from brokerlab.brokers.nats.settings import PENDING_BYTES, PULL_MESSAGES
 from brokerlab.brokers.nats.wire import hello, new_inbox, opened_wire
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import NOTHING_SETTLED, REJECTED, UNKNOWN, Block, Deliveries, Int32s, Settlements
+from brokerlab.model.blocks import REJECTED, UNKNOWN, Block, Deliveries, Int32s, Settlements
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native.loader import address, library
+from brokerlab.native.producing import Reports, pointer, send_block
 
 PATH = "native (NATS protocol in C)"
-SETTLE_MOST = 16384
 RECEIVE_MOST = 8192
 HEAL_PAUSE_S = 0.005
 LOST, TOO_LARGE, ANSWER = 1, 2, 3  # codes of native/nats_producer.c; 0 is acknowledged
@@ -64,43 +64,19 @@ class NativeProducer:
             said, len(said), _strings(prefixes), len(prefixes), len(inbox), pending
         )
         assert self._handle is not None
-        self._indices = np.zeros(SETTLE_MOST, np.int64)
-        self._codes = np.zeros(SETTLE_MOST, np.int32)
-        self._at_ns = np.zeros(SETTLE_MOST, np.int64)
-        self._columns = tuple(address(a) for a in (self._indices, self._codes, self._at_ns))
-        self._acknowledged = np.zeros(SETTLE_MOST, np.uint8)
+        self._reports = Reports()
         self._wire = opened_wire(self._lib, self._handle, plan.endpoint, number, otherwise=self._free)
 
     def send(self, block: Block) -> int:
-        taken: int = self._lib.bl_nats_send(
-            self._handle,
-            address(block.buffer),
-            address(block.offsets),
-            address(block.lengths),
-            address(block.partitions),
-            None,
-            block.first_index,
-            len(block),
-        )
-        return taken
+        return send_block(self._lib.bl_nats_send, self._handle, block)
 
     def settled(self) -> Settlements:
-        n = self._lib.bl_nats_settled(self._handle, *self._columns, SETTLE_MOST)
-        if n == 0:
-            return NOTHING_SETTLED
+        n = self._lib.bl_nats_settled(self._handle, *self._reports.columns)
         if n == NOT_UP:
             self._wire.heal()
-            return NOTHING_SETTLED
-        codes = self._codes[:n]
-        if not codes.any():
-            return Settlements(self._indices[:n], self._acknowledged[:n], self._at_ns[:n])
-        outcomes, kinds = self._judged(codes)
-        return Settlements(self._indices[:n], outcomes, self._at_ns[:n], kinds)
+        return self._reports.settlements(n, self._judged)
 
     def native_calls(self) -> NativeCalls:
-        def pointer(function: Any) -> int:
-            return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
-
         assert self._handle is not None
         return NativeCalls(
             client=self._handle,
