@@ -47,6 +47,7 @@ BROKERS = {
     "other": PlannedBroker("other", able=True),
     "plain": PlannedBroker("plain", able=False),
     "kafka": PlannedBroker("kafka", able=True),
+    "kafka-kmq": PlannedBroker("kafka-kmq", able=True),
     "nats": PlannedBroker("nats", able=True),
 }
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -21,17 +18,19 @@ from brokerlab.brokers.kafka.readiness import prove_ready
 from brokerlab.cluster.cache import entry, exclusive, write_whole
 from brokerlab.cluster.certificates import Certificates, make_certificates
 from brokerlab.cluster.java import Java
+from brokerlab.cluster.local import LocalCluster
 from brokerlab.cluster.ports import free_ports
-from brokerlab.cluster.process import ServerProcess
+from brokerlab.cluster.process import ServerProcess, inherited_environment, stop_together
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint, Security
 
 _STOP_GRACE_S = 20.0
 _FIRST_FIGURES_S = 20.0
+_OF_THE_USERS_SHELL = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")  # no part of what was asked
 
 
-class KafkaCluster:
+class KafkaCluster(LocalCluster):
     """1, 3, 6 or 9 nodes. Data under `directory`, logs under `logs`; see the broker contract's Cluster and
     CanLoseANode."""
 
@@ -65,7 +64,7 @@ class KafkaCluster:
                 server.java_command(java.path, jars, layout, size),
                 self._logs / f"{layout.name}.log",
                 layout.directory,
-                _environment(demanded),
+                inherited_environment(demanded, *_OF_THE_USERS_SHELL),
             )
             for layout in self._layouts
         ]
@@ -129,36 +128,12 @@ class KafkaCluster:
             for layout, process in zip(self._layouts, self._processes, strict=True)
         )
 
-    def dead_nodes(self) -> tuple[str, ...]:
-        return tuple(p.name for p in self._processes if p.died())
-
     def leading_node(self, destination: str) -> str:
         """Asked of the cluster's metadata: the leader of the destination's first partition."""
         return f"kafka-{leader_of(self.endpoint(), destination)}"
 
-    def kill_node(self, name: str) -> None:
-        {p.name: p for p in self._processes}[name].kill()
-
-    def log_tail(self, lines: int = 20) -> str:
-        return "\n".join(f"--- {p.name}\n{p.log_tail(lines)}" for p in self._processes)
-
     def stop(self) -> None:
-        for process in self._processes:
-            if process.is_running():
-                process.send(signal.SIGTERM)  # all at once, then wait for each
-        for process in self._processes:
-            process.stop(_STOP_GRACE_S)
-
-    def clean(self) -> None:
-        shutil.rmtree(self._directory, ignore_errors=True)
-
-
-def _environment(demanded: Security | None) -> dict[str, str]:
-    """Ours, without JVM options of the user's shell, which are no part of what was asked, and without the password,
-    which the servers have from their files."""
-    password = "" if demanded is None else demanded.password or ""
-    dropped = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH", password.removeprefix("env:"))
-    return {name: value for name, value in os.environ.items() if name not in dropped}
+        stop_together(self._processes, _STOP_GRACE_S)
 
 
 def bootstrap_checkpoint(java: Java, jars: KafkaJars) -> bytes:

@@ -3,11 +3,11 @@ workload may set."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from brokerlab.brokers.contract import ComputedDurability
+from brokerlab.cluster.setting_checks import other_durability, unknown_names
 from brokerlab.model.plan import CellPlan, Durability
 
 ADVERTISED_SETTING = (
@@ -296,10 +296,8 @@ def setting_problems(cell: CellPlan) -> list[str]:
         return [f"broker_settings: not a whole number: {e}"]
     if not cell.endpoint and factor > cell.nodes:
         problems.append(f"{factor} replicas do not fit on {cell.nodes} node(s)")
-    if planned.level != cell.durability:
-        facts = ", ".join(f"{name}={value}" for name, value in planned.because.items())
-        problems.append(f"durability {cell.durability} was asked for, but these settings give {planned.level}: {facts}")
-    return problems
+    because = ", ".join(f"{name}={value}" for name, value in planned.because.items())
+    return problems + other_durability(cell, planned.level, because)
 
 
 def _acks_problems(client_settings: Mapping[str, str]) -> list[str]:
@@ -314,12 +312,5 @@ def _acks_problems(client_settings: Mapping[str, str]) -> list[str]:
 
 
 def _name_problems(field: str, given: Mapping[str, str], known: frozenset[str]) -> list[str]:
-    problems = []
-    for name in sorted(given.keys() - known):
-        if name in DECIDED_ELSEWHERE:
-            problems.append(f"{field}.{name}: decided by brokerlab: {DECIDED_ELSEWHERE[name]}")
-            continue
-        near = difflib.get_close_matches(name, known, n=1)
-        said = f"; did you mean {near[0]!r}?" if near else ""
-        problems.append(f"{field}.{name}: kafka has no such setting that may be set here{said}")
-    return problems
+    ours = [f"{field}.{name}: decided by brokerlab: {why}" for name, why in DECIDED_ELSEWHERE.items() if name in given]
+    return ours + unknown_names(field, sorted(given.keys() - DECIDED_ELSEWHERE.keys()), known)
