@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import selectors
 import ssl
@@ -27,6 +28,9 @@ NO_TLS = "the server offers no TLS"
 STEP_AT_LEAST_EVERY_NS = 2_000_000
 PATH = f"python (nats-py {version('nats-py')})"
 Result = TypeVar("Result")
+
+# asyncio's own streams make it say this of every TLS connection the other side ends; it means nothing.
+logging.getLogger("asyncio").addFilter(lambda record: "eof_received() has no effect" not in record.getMessage())
 
 
 class JetStreamError(BrokerError):
