@@ -12,6 +12,9 @@
 #define CARE_NS 10000000    /* how often Python is asked to look after what is broken */
 #define EXPIRE_NS 100000000 /* how often what is too old is looked for */
 enum { CARE = -1 };
+/* With more requests than this under way the broker has enough to do, and answers wait until the next tick: to wake for
+ * each would cost both sides more than the request itself. */
+enum { PROMPT_MOST = 8 };
 
 producer *bl_produce_new(const char *client, const char **topics, int n, int partitions, const int64_t *settings) {
     producer *p = calloc(1, sizeof *p);
@@ -221,15 +224,21 @@ int64_t bl_produce_settled(producer *p, int64_t *indices, int32_t *codes, int64_
     return report(p, indices, codes, at_ns, most);
 }
 
-/* What to wait for: connections that owe an answer, and in *wake_ns the time at which something is to be done anyway. */
-int64_t bl_produce_watch(const producer *p, struct pollfd *to, int64_t most, int64_t *wake_ns) {
+/* Connections that owe an answer, or no more than so many. */
+static int64_t awaited(const producer *p, int in_flight_most, struct pollfd *to, int64_t most) {
     int64_t n = 0;
     for (int k = 0; k < p->used && n < most; k++) {
         const connection *c = &p->connection[k];
-        if (c->fd >= 0 && c->in_flight) to[n++] = (struct pollfd){c->fd, (short)(POLLIN | (c->writing ? POLLOUT : 0)), 0};
+        if (c->fd < 0 || !c->in_flight || c->in_flight > in_flight_most) continue;
+        to[n++] = (struct pollfd){c->fd, (short)(POLLIN | (c->writing ? POLLOUT : 0)), 0};
     }
-    *wake_ns = p->look_ns;
     return n;
+}
+
+/* What to wait for, and in *wake_ns the time at which something is to be done anyway. */
+int64_t bl_produce_watch(const producer *p, struct pollfd *to, int64_t most, int64_t *wake_ns) {
+    *wake_ns = p->look_ns;
+    return awaited(p, PROMPT_MOST, to, most);
 }
 
 /* Wait until nothing is outstanding, or the deadline. What settles meanwhile can still be asked for. */
@@ -239,9 +248,10 @@ void bl_produce_flush(producer *p, int64_t deadline_ns) {
     p->look_ns = 0;
     for (;;) {
         work(p);
-        int64_t wake_ns, now_ns = bl_now_ns(), n = bl_produce_watch(p, polled, PRODUCE_CONNECTIONS, &wake_ns);
-        if (!p->unsettled || (!n && wake_ns == INT64_MAX) || now_ns >= deadline_ns) return;
-        int64_t until_ns = wake_ns < deadline_ns ? wake_ns : deadline_ns, left = until_ns > now_ns ? until_ns - now_ns : 0;
+        int64_t now_ns = bl_now_ns(), n = awaited(p, INT32_MAX, polled, PRODUCE_CONNECTIONS);
+        if (!p->unsettled || (!n && p->look_ns == INT64_MAX) || now_ns >= deadline_ns) return;
+        int64_t until_ns = p->look_ns < deadline_ns ? p->look_ns : deadline_ns;
+        int64_t left = until_ns > now_ns ? until_ns - now_ns : 0;
         struct timespec limit = {left / 1000000000, left % 1000000000};
         ppoll(polled, (nfds_t)n, &limit, NULL);
     }

@@ -70,9 +70,9 @@ def test_security_is_left_to_librdkafka() -> None:
     assert not can_write(plan({}, Endpoint(addresses=("127.0.0.1:1",), options={"security.protocol": "SSL"})))
 
 
-def test_defaults_are_librdkafkas_and_five_requests_under_way() -> None:
+def test_defaults_are_librdkafkas_but_for_the_requests_under_way() -> None:
     assert _settings(plan({})).tolist() == [
-        1, 5 * MS, 1_000_000, 10_000, 5, 1_000_000, 30_000, 7000 * MS, 2_147_483_647, 100 * MS,
+        1, 5 * MS, 1_000_000, 10_000, 32, 1_000_000, 30_000, 7000 * MS, 2_147_483_647, 100 * MS,
     ]  # fmt: skip
 
 
