@@ -31,7 +31,7 @@ from brokerlab.native import library
 from brokerlab.native.loader import address
 from brokerlab.native.producing import REPORTS_MOST
 
-# A tick in C costs little, and on a machine whose cores fall asleep a broker answers sooner when somebody is awake.
+# A tick in C costs little. That more of them get more through showed in short runs only: docs/performance.md.
 CLOSED_TICK_MOST_NS = 60_000
 NEEDS_DUE, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION = 1, 2, 3, 4
 
