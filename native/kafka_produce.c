@@ -12,8 +12,8 @@
 #define CARE_NS 10000000    /* how often Python is asked to look after what is broken */
 #define EXPIRE_NS 100000000 /* how often what is too old is looked for */
 enum { CARE = -1 };
-/* With more requests than this under way the broker has enough to do, and answers wait until the next tick: to wake for
- * each would cost both sides more than the request itself. */
+/* With more requests than this under way the broker has enough to do, and answers wait until the next tick: waking up for
+ * each is most of what they cost. */
 enum { PROMPT_MOST = 8 };
 
 producer *bl_produce_new(const char *client, const char **topics, int n, int partitions, const int64_t *settings) {
@@ -73,6 +73,7 @@ void bl_produce_lead(producer *p, int number, int connection_number) {
 }
 
 int bl_produce_is_up(const producer *p, int number) { return p->connection[number].fd >= 0; }
+/* For tests. */
 int bl_produce_error(const producer *p, int number) { return p->lane[number].error; }
 const char *bl_produce_why(const producer *p) { return p->why; }
 int64_t bl_produce_unsettled(const producer *p) { return p->unsettled; }
@@ -224,7 +225,7 @@ int64_t bl_produce_settled(producer *p, int64_t *indices, int32_t *codes, int64_
     return report(p, indices, codes, at_ns, most);
 }
 
-/* Connections that owe an answer, or no more than so many. */
+/* Connections that owe an answer, but no more than in_flight_most of them. */
 static int64_t awaited(const producer *p, int in_flight_most, struct pollfd *to, int64_t most) {
     int64_t n = 0;
     for (int k = 0; k < p->used && n < most; k++) {

@@ -8,7 +8,6 @@ import os
 
 def give_way() -> None:
     """From now on this process runs when it is its turn, but being woken (by a pipe that fills, by a timer) never takes
-    the processor from another. Needs no privilege; without it a second's rows would cost the agent that sends them
-    a millisecond of being late."""
+    the processor from another: not from the agent that has just sent it rows. Needs no privilege."""
     with contextlib.suppress(OSError, AttributeError):  # where there is no such policy, all is as it was
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
