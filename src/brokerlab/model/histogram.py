@@ -28,6 +28,12 @@ def lower_bound_ns(bucket: int, bits: int = SUB_BUCKET_BITS) -> int:
     return (bucket - (shift << bits)) << shift
 
 
+def lower_bounds_ns(buckets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """lower_bound_ns of each bucket."""
+    shift: npt.NDArray[np.int64] = np.maximum((buckets >> SUB_BUCKET_BITS) - 1, 0)
+    return np.left_shift(buckets - (shift << SUB_BUCKET_BITS), shift)
+
+
 def upper_bound_ns(bucket: int, bits: int = SUB_BUCKET_BITS) -> int:
     """Largest value that falls into the bucket."""
     return lower_bound_ns(bucket + 1, bits) - 1

@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 
 from brokerlab.evidence.tables import ACTIVITY
 from brokerlab.model.plan import Phase
-from brokerlab.pipeline.latency import merged, quantiles
+from brokerlab.pipeline.latency import merged
 from brokerlab.pipeline.schema import declared
 from brokerlab.results.tables import AGENT_HEALTH
 
@@ -27,6 +27,6 @@ def agent_health(activity: DataFrame, samples: DataFrame) -> DataFrame:
         sf.max("in_flight").alias("in_flight_max"),
     )
     delays = samples.where((sf.col("measure") == "send_delay") & (sf.col("phase") == Phase.MEASURE.value))
-    p99 = quantiles(merged(delays, _KEY), _KEY).select(*_KEY, sf.col("p99_ns").alias("send_delay_p99_ns"))
+    p99 = merged(delays, _KEY).select(*_KEY, sf.col("p99_ns").alias("send_delay_p99_ns"))
     joined = per_agent.join(sf.broadcast(p99), list(_KEY), "left").na.fill(0, ["send_delay_p99_ns"])
     return declared(joined, AGENT_HEALTH)

@@ -6,11 +6,10 @@ there. Queries run side by side: on small data most of their time is planning, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +26,7 @@ from brokerlab.pipeline.executions import ExecutionFacts, facts_table
 from brokerlab.pipeline.silver import Silver, validated
 from brokerlab.results import tables as result
 
-QUERIES_AT_ONCE = 3
+QUERIES_AT_ONCE = 6
 OUTAGES = "outages"  # among the queries; no table of its own
 
 
@@ -55,65 +54,76 @@ def make_gold(
 def _make_gold(
     spark: SparkSession, bronze: Bronze, facts: Callable[..., list[ExecutionFacts]], planned: list[str]
 ) -> Gold:
-    silver = {t.name: validated(read_bronze(spark, bronze, t), t, planned) for t in bronze.tables()}
-    some_rejected = _reconcile(bronze, silver)
-    rows = {name: s.rows for name, s in silver.items()}
-    wanted: dict[str, Callable[[], pa.Table]] = {
-        "groups": lambda: _groups(rows).toArrow(),
-        "events": lambda: rows[EVENT.name].toArrow(),
-    }
-    if some_rejected:
-        wanted["rejected"] = lambda: reduce(DataFrame.unionByName, [s.quarantined for s in silver.values()]).toArrow()
-    if bronze.segments[ERROR.name]:
-        wanted["errors"] = lambda: _errors(rows[ERROR.name]).toArrow()
-    first = _collect(wanted.items())
-    rejected = first.get("rejected", arrow_schema(result.QUARANTINED_ROW).empty_table())
-    events = first["events"].to_pylist()
-    executions = facts(groups=first["groups"].to_pylist(), events=events, rejected=rejected.to_pylist())
-    made = _collect(chain(_outages(spark, rows, events), _tables(spark, rows, executions)))
+    with ThreadPoolExecutor(QUERIES_AT_ONCE) as pool:
+        judged = pool.map(lambda t: validated(read_bronze(spark, bronze, t), t, planned), bronze.tables())
+        silver = dict(zip((t.name for t in bronze.tables()), judged, strict=True))
+        first = pool.submit(_first, bronze, silver, facts)
+        rows = {name: s.rows for name, s in silver.items()}
+        running = {name: pool.submit(query) for name, query in _queries(spark, rows, first)}
+        made = {name: future.result() for name, future in running.items()}
+    found = first.result()
     outages = made.pop(OUTAGES).to_pylist() if OUTAGES in made else []
-    made[result.QUARANTINED_ROW.name] = _in_order(rejected, result.QUARANTINED_ROW)
-    return Gold(made, events, first["errors"].to_pylist() if "errors" in first else [], executions, outages)
+    made[result.QUARANTINED_ROW.name] = _in_order(found.rejected, result.QUARANTINED_ROW)
+    return Gold(made, found.events, found.errors, found.executions, outages)
 
 
-def _tables(
-    spark: SparkSession, rows: Mapping[str, DataFrame], executions: list[ExecutionFacts]
+@dataclass(frozen=True)
+class _First:
+    """What other tables and the verdict need to know before anything else."""
+
+    executions: list[ExecutionFacts]
+    events: list[dict[str, Any]]
+    errors: list[dict[str, Any]]
+    rejected: pa.Table
+
+
+def _first(bronze: Bronze, silver: Mapping[str, Silver], facts: Callable[..., list[ExecutionFacts]]) -> _First:
+    books = _books(bronze, silver)
+    events = silver[EVENT.name].rows.toArrow().to_pylist()
+    rejected = arrow_schema(result.QUARANTINED_ROW).empty_table()
+    if not all(entry["good"] for entry in books):
+        rejected = reduce(DataFrame.unionByName, [s.quarantined for s in silver.values()]).toArrow()
+    errors = _errors(silver[ERROR.name].rows).toArrow().to_pylist() if bronze.segments[ERROR.name] else []
+    executions = facts(groups=_groups(books), events=events, rejected=rejected.to_pylist())
+    return _First(executions, events, errors, rejected)
+
+
+def _queries(
+    spark: SparkSession, rows: Mapping[str, DataFrame], first: Future[_First]
 ) -> Iterator[tuple[str, Callable[[], pa.Table]]]:
-    for table, frame in _frames(spark, rows, executions):
+    for table, frame in _frames(spark, rows, first):
         yield table.name, _query(table, frame)
-
-
-def _outages(
-    spark: SparkSession, rows: Mapping[str, DataFrame], events: list[dict[str, Any]]
-) -> Iterator[tuple[str, Callable[[], pa.Table]]]:
-    struck = faults.struck(events)
+    struck = faults.struck(first.result().events)
     if struck and MESSAGE.name in rows:
         found = faults.outages(rows[MESSAGE.name], spark.createDataFrame(faults.struck_table(struck)))
         yield OUTAGES, found.toArrow
 
 
 def _frames(
-    spark: SparkSession, rows: Mapping[str, DataFrame], executions: list[ExecutionFacts]
+    spark: SparkSession, rows: Mapping[str, DataFrame], first: Future[_First]
 ) -> Iterator[tuple[Table, DataFrame]]:
-    """The plan of every gold table, one by one: the first run while later ones are still being planned."""
+    """The plan of every gold table, one by one: the first run while later ones are still being planned.
+
+    What needs no knowledge of the executions comes before `first` is waited for.
+    """
     interval, activity, sequence = rows[INTERVAL.name], rows[ACTIVITY.name], rows[SEQUENCE.name]
     samples = latency.samples(interval).cache()
-    per_second = latency.merged(samples, latency.SECOND_KEY).cache()
-    of_second = latency.latency_per_second(samples, per_second).cache()
+    per_second = latency.merged(samples, latency.SECOND_KEY, within=latency.PHASE_KEY).cache()
+    of_second = latency.latency_per_second(per_second)
     yield result.LATENCY_PER_SECOND, of_second
     rate = rates.rate_per_second(activity, interval).cache()
     yield result.RATE_PER_SECOND, rate
-    accounted = spark.createDataFrame(facts_table(executions))
-    stretches = delivery.stretches(sequence, rows[OUTCOME.name], accounted).cache()
-    yield result.DELIVERY, delivery.delivery(stretches, sequence, activity, accounted)
-    yield result.LOST_RANGE, delivery.lost_range(stretches)
-    per_phase = latency.with_all_repeats_merged(per_second).cache()
-    yield result.LATENCY_PER_PHASE, latency.latency_per_phase(samples, per_phase)
+    per_phase = latency.merged(latency.with_all_repeats(per_second), latency.PHASE_KEY).cache()
+    yield result.LATENCY_PER_PHASE, latency.latency_per_phase(per_phase)
     yield result.LATENCY_HISTOGRAM, latency.latency_histogram(per_phase)
     yield result.LATENCY_HEAT, latency.latency_heat(per_second)
     yield result.STEADINESS, steadiness.steadiness(rate, of_second)
     yield result.AGENT_HEALTH, agents.agent_health(activity, samples)
     yield result.READING_PER_SECOND, readings.reading_per_second(rows[READING.name], rate)
+    accounted = spark.createDataFrame(facts_table(first.result().executions))
+    lanes = delivery.lanes(sequence, rows[OUTCOME.name], accounted).cache()
+    yield result.DELIVERY, delivery.delivery(lanes, activity, accounted)
+    yield result.LOST_RANGE, delivery.lost_range(lanes)
 
 
 def _query(table: Table, frame: DataFrame) -> Callable[[], pa.Table]:
@@ -126,18 +136,10 @@ def _in_order(found: pa.Table, table: Table) -> pa.Table:
     return found.select(list(table.names())).cast(arrow_schema(table)).sort_by(keys)
 
 
-def _collect(queries: Iterable[tuple[str, Callable[[], pa.Table]]]) -> dict[str, pa.Table]:
-    """Run each query as soon as it is there, a few at once."""
-    with ThreadPoolExecutor(QUERIES_AT_ONCE) as pool:
-        running = {name: pool.submit(query) for name, query in queries}
-        return {name: future.result() for name, future in running.items()}
-
-
-def _groups(rows: Mapping[str, DataFrame]) -> DataFrame:
-    """(cell, repeat, group, agent) of every consumer that left evidence."""
-    key = ("cell", "repeat", "group", "agent")
-    consumers = rows[ACTIVITY.name].where(sf.col("role") == "consumer").select(*key)
-    return consumers.unionByName(rows[SEQUENCE.name].select(*key)).distinct()
+def _groups(books: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """(cell, repeat, group) of the consumers that left evidence; producers' rows have an empty group or none."""
+    found = {(b["cell"], b["repeat"], b["group"]) for b in books if b["good"] and b["group"]}
+    return [{"cell": cell, "repeat": repeat, "group": group} for cell, repeat, group in sorted(found)]
 
 
 def _errors(errors: DataFrame) -> DataFrame:
@@ -150,13 +152,17 @@ def _errors(errors: DataFrame) -> DataFrame:
     )
 
 
-def _reconcile(bronze: Bronze, silver: Mapping[str, Silver]) -> bool:
-    """Prove that bronze = silver + quarantined for every table (or raise); says whether anything was quarantined."""
+def _books(bronze: Bronze, silver: Mapping[str, Silver]) -> list[dict[str, Any]]:
+    """Rows by table, good or not, execution and group: {table, good, cell, repeat, group, n}.
+
+    Raises unless bronze = silver + quarantined for every table.
+    """
     read = [t for t in bronze.tables() if bronze.segments[t.name]]
-    counted = reduce(DataFrame.unionByName, [silver[t.name].counted() for t in read]).groupBy("table", "good").count()
-    layers = [{"table": row["table"], "good": row["good"], "n": row["count"]} for row in counted.collect()]
-    check_counts({t.name: bronze.rows(t) for t in read}, layers)
-    return not all(layer["good"] for layer in layers)
+    counted = reduce(DataFrame.unionByName, [silver[t.name].counted() for t in read])
+    key = ("table", "good", "cell", "repeat", "group")
+    books: list[dict[str, Any]] = counted.groupBy(*key).agg(sf.count("*").alias("n")).toArrow().to_pylist()
+    check_counts({t.name: bronze.rows(t) for t in read}, books)
+    return books
 
 
 def check_counts(bronze_rows: Mapping[str, int], layers: list[dict[str, Any]]) -> None:

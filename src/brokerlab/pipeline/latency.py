@@ -1,99 +1,126 @@
-"""Latency tables, all from histograms merged by adding counts: exact, deterministic, in any order."""
+"""Latency tables, all from histograms merged by adding counts: exact, deterministic, in any order.
+
+Histograms stay arrays in one row each and are added up in numpy (pipeline.merging): as rows of (bucket, count) they
+would be hundreds of times as many, each with its key.
+"""
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Callable, Iterator
 
-from pyspark.sql import Column, DataFrame, Window
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from brokerlab.evidence.tables import INTERVAL, MEASURES
+from brokerlab.evidence.tables import AGENT, INTERVAL, MEASURES
+from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.histogram import SUB_BUCKET_BITS
-from brokerlab.pipeline.schema import declared
+from brokerlab.model.tables import Column, Table
+from brokerlab.pipeline.merging import QUANTILES, Histograms, band_bounds_ns, bands, merge, quantiles_ns
+from brokerlab.pipeline.schema import declared, spark_schema
 from brokerlab.results.tables import LATENCY_HEAT, LATENCY_HISTOGRAM, LATENCY_PER_PHASE, LATENCY_PER_SECOND
 
-QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999, "p9999_ns": 0.9999}
 SECOND_KEY = ("cell", "repeat", "second_unix_s", "phase", "measure", "group")
 PHASE_KEY = ("cell", "repeat", "phase", "measure", "group")
-BAND_BITS = 2  # four bands per octave
 ALL_REPEATS = 0
+_COLUMNS = {c.name: c for c in (*AGENT, *LATENCY_PER_SECOND.columns, *LATENCY_PER_PHASE.columns)}
+
+
+def merged_table(key: tuple[str, ...]) -> Table:
+    """What `merged` makes: a histogram and the exact sums of the same samples."""
+    columns = (
+        Column("buckets", "array<int>", "1", "bucket numbers with a count, ascending"),
+        Column("counts", "array<long>", "1", "samples in each of those buckets"),
+        Column("sum_ns", "long", "ns", "sum of samples"),
+    )
+    figures = ("count", "negative", "min_ns", "max_ns", "mean_ns", *QUANTILES)
+    names = (*key, *figures)
+    return Table("merged_latency", "Histograms added up by a key.", (*(_COLUMNS[name] for name in names), *columns))
 
 
 def samples(interval: DataFrame) -> DataFrame:
-    """interval with its three histograms one below the other: agent, SECOND_KEY, bucket[], count[], and their sums.
+    """interval with its three histograms one below the other: agent, SECOND_KEY, buckets, counts, and exact sums.
 
     An interval row has one `negative` counter: it belongs to end_to_end_latency of a consumer and to publish_latency
     of a producer.
     """
-    rows = declared(interval, INTERVAL)
-    return reduce(DataFrame.unionByName, [_of_measure(rows, measure) for measure in MEASURES])
+    key = ("agent", "cell", "repeat", "second_unix_s", "phase", "group")
+    below = sf.inline(sf.array(*[_of_measure(measure) for measure in MEASURES]))  # one scan, not one per measure
+    made = declared(interval, INTERVAL).select(*key, below)
+    return made.where((sf.size("buckets") > 0) | (sf.col("negative") > 0))
 
 
-def _of_measure(rows: DataFrame, measure: str) -> DataFrame:
+def _of_measure(measure: str) -> SparkColumn:
     counts_negatives = {"publish_latency": "producer", "end_to_end_latency": "consumer"}.get(measure, "")
-    n = sf.aggregate(f"{measure}_count", sf.lit(0).cast("long"), lambda total, x: total + x)
-    made = rows.select(
-        "agent", "cell", "repeat", "second_unix_s", "phase", sf.lit(measure).alias("measure"), "group",
-        sf.col(f"{measure}_bucket").alias("bucket"), sf.col(f"{measure}_count").alias("count"), n.alias("n"),
+    any_sample = sf.size(f"{measure}_bucket") > 0
+    return sf.struct(
+        sf.lit(measure).alias("measure"),
+        sf.col(f"{measure}_bucket").alias("buckets"), sf.col(f"{measure}_count").alias("counts"),
         sf.when(sf.col("role") == counts_negatives, sf.col("negative")).otherwise(sf.lit(0)).alias("negative"),
-        sf.when(n > 0, sf.col(f"{measure}_min_ns")).alias("min_ns"),
-        sf.when(n > 0, sf.col(f"{measure}_max_ns")).alias("max_ns"),
+        sf.when(any_sample, sf.col(f"{measure}_min_ns")).alias("min_ns"),
+        sf.when(any_sample, sf.col(f"{measure}_max_ns")).alias("max_ns"),
         sf.col(f"{measure}_sum_ns").alias("sum_ns"),
     )  # fmt: skip
-    return made.where((sf.col("n") > 0) | (sf.col("negative") > 0))
 
 
-def merged(samples: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """(key, bucket, count): the histograms of `samples` added up; one row per bucket with a count."""
-    pairs = samples.select(*key, sf.explode(sf.arrays_zip("bucket", "count")).alias("pair"))
-    cells = pairs.select(*key, sf.col("pair.bucket").alias("bucket"), sf.col("pair.count").alias("count"))
-    return cells.where(sf.col("count") > 0).groupBy(*key, "bucket").agg(sf.sum("count").alias("count"))
+def merged(samples: DataFrame, key: tuple[str, ...], within: tuple[str, ...] | None = None) -> DataFrame:
+    """Rows of merged_table(key) from rows of `samples` or of another merged table.
+
+    One call of Python gets the rows of `within`, which has fewer columns than the key: a call for every second of
+    every agent would be mostly calling.
+    """
+    rows = samples.select(*key, "buckets", "counts", "negative", "min_ns", "max_ns", "sum_ns")
+    return rows.groupBy(*(within or key)).applyInArrow(_merging(key), spark_schema(merged_table(key)))
 
 
-def totals(samples: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """(key, count, negative, min_ns, max_ns, mean_ns) of `samples`."""
-    summed = samples.groupBy(*key).agg(
-        sf.sum("n").alias("count"),
-        sf.sum("negative").alias("negative"),
-        sf.coalesce(sf.min("min_ns"), sf.lit(0)).alias("min_ns"),
-        sf.coalesce(sf.max("max_ns"), sf.lit(0)).alias("max_ns"),
-        sf.sum("sum_ns").alias("sum_ns"),
-    )
-    mean = sf.when(sf.col("count") > 0, sf.col("sum_ns") / sf.col("count")).otherwise(sf.lit(0.0))
-    return summed.withColumn("mean_ns", mean).drop("sum_ns")
+def _merging(key: tuple[str, ...]) -> Callable[[pa.Table], pa.Table]:
+    schema = arrow_schema(merged_table(key)).remove_metadata()
+
+    def merging(rows: pa.Table) -> pa.Table:
+        numbered = rows.append_column("row", pa.array(np.arange(len(rows))))
+        sums = [("negative", "sum"), ("min_ns", "min"), ("max_ns", "max"), ("sum_ns", "sum"), ("row", "list")]
+        groups = numbered.group_by(list(key), use_threads=False).aggregate(sums)
+        histograms = merge(*_histogram_columns(rows, groups["row_list"].combine_chunks()))
+        count = np.add.reduceat(np.append(histograms.count, 0), histograms.offsets[:-1])
+        count[np.diff(histograms.offsets) == 0] = 0
+        total = groups["sum_ns_sum"].to_numpy()
+        made = {
+            **{name: groups[name] for name in key},
+            "buckets": pa.ListArray.from_arrays(
+                histograms.offsets.astype(np.int32), histograms.bucket.astype(np.int32)
+            ),
+            "counts": pa.ListArray.from_arrays(histograms.offsets.astype(np.int32), histograms.count),
+            "count": count,
+            "negative": groups["negative_sum"],
+            "min_ns": pc.fill_null(groups["min_ns_min"], 0),
+            "max_ns": pc.fill_null(groups["max_ns_max"], 0),
+            "sum_ns": total,
+            "mean_ns": np.where(count > 0, total / np.maximum(count, 1), 0.0),
+            **{name: quantiles_ns(histograms, q) for name, q in QUANTILES.items()},
+        }
+        return pa.table({name: made[name] for name in schema.names}, schema)
+
+    return merging
 
 
-def quantiles(merged: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """(key, p50_ns, ...): the upper bound of the bucket that holds the sample of rank ceil(q x count)."""
-    up_to = Window.partitionBy(*key).orderBy("bucket").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    all_of = Window.partitionBy(*key)
-    ranked = merged.withColumn("upto", sf.sum("count").over(up_to)).withColumn("n", sf.sum("count").over(all_of))
-    chosen = [
-        sf.min(
-            sf.when(sf.col("upto") >= sf.greatest(sf.ceil(q * sf.col("n") - 1e-9), sf.lit(1)), sf.col("bucket"))
-        ).alias(name)
-        for name, q in QUANTILES.items()
-    ]
-    buckets = ranked.groupBy(*key).agg(*chosen)
-    return buckets.select(*key, *[upper_bound_ns(sf.col(name)).alias(name) for name in QUANTILES])
+def _histogram_columns(rows: pa.Table, members: pa.ListArray) -> tuple[np.ndarray, int, np.ndarray, np.ndarray]:
+    """The arguments of merging.merge: group, number of groups, bucket and count of each bucket of each row.
+
+    `members` are the rows of each group.
+    """
+    group = np.empty(len(rows), np.int64)
+    group[members.flatten().to_numpy()] = np.repeat(np.arange(len(members)), members.value_lengths().to_numpy())
+    buckets, counts = rows["buckets"].combine_chunks(), rows["counts"].combine_chunks()
+    owner = np.repeat(group, buckets.value_lengths().to_numpy())
+    return owner, len(members), buckets.flatten().to_numpy().astype(np.int64), counts.flatten().to_numpy()
 
 
-def lower_bound_ns(bucket: Column) -> Column:
-    """Smallest value of a bucket; model.histogram says why."""
-    wide = bucket.cast("long")
-    shift = sf.greatest(sf.shiftright(wide, SUB_BUCKET_BITS) - 1, sf.lit(0))
-    rest = wide - shift * (1 << SUB_BUCKET_BITS)
-    return rest * sf.pow(sf.lit(2.0), shift).cast("long")  # shiftleft takes no column; 2^34 is exact in a double
-
-
-def upper_bound_ns(bucket: Column) -> Column:
-    return lower_bound_ns(bucket + 1) - 1
-
-
-def latency_per_second(samples: DataFrame, per_second: DataFrame) -> DataFrame:
-    """`per_second` is merged(samples, SECOND_KEY)."""
-    joined = totals(samples, SECOND_KEY).join(quantiles(per_second, SECOND_KEY), list(SECOND_KEY), "inner")
-    return declared(joined, LATENCY_PER_SECOND)
+def latency_per_second(per_second: DataFrame) -> DataFrame:
+    """`per_second` is merged by SECOND_KEY."""
+    return declared(per_second.where(sf.col("count") > 0), LATENCY_PER_SECOND)
 
 
 def with_all_repeats(frame: DataFrame) -> DataFrame:
@@ -101,36 +128,34 @@ def with_all_repeats(frame: DataFrame) -> DataFrame:
     return frame.unionByName(frame.withColumn("repeat", sf.lit(ALL_REPEATS)))
 
 
-def with_all_repeats_merged(per_second: DataFrame) -> DataFrame:
-    """(PHASE_KEY, bucket, count) from `per_second`, each repeat by itself and, as repeat 0, all of them together."""
-    per_phase = per_second.groupBy(*PHASE_KEY, "bucket").agg(sf.sum("count").alias("count"))
-    return with_all_repeats(per_phase).groupBy(*PHASE_KEY, "bucket").agg(sf.sum("count").alias("count"))
-
-
-def latency_per_phase(samples: DataFrame, per_phase: DataFrame) -> DataFrame:
-    """`per_phase` is with_all_repeats_merged. Only-negative samples leave quantiles of 0."""
-    sums = totals(with_all_repeats(samples.drop("bucket", "count")), PHASE_KEY)
-    joined = sums.join(quantiles(per_phase, PHASE_KEY), list(PHASE_KEY), "left").na.fill(0, list(QUANTILES))
-    return declared(joined, LATENCY_PER_PHASE)
+def latency_per_phase(per_phase: DataFrame) -> DataFrame:
+    """`per_phase` is merged by PHASE_KEY, with all repeats. Only-negative samples leave quantiles of 0."""
+    return declared(per_phase, LATENCY_PER_PHASE)
 
 
 def latency_histogram(per_phase: DataFrame) -> DataFrame:
-    """The buckets of `per_phase` as two arrays in ascending order."""
-    packed = per_phase.groupBy(*PHASE_KEY).agg(
-        sf.array_sort(sf.collect_list(sf.struct("bucket", "count"))).alias("pairs"),
-    )
-    arrays = packed.select(
-        *PHASE_KEY, sf.col("pairs.bucket").alias("bucket"), sf.col("pairs.count").alias("count"),
+    arrays = per_phase.where(sf.col("count") > 0).select(
+        *PHASE_KEY, sf.col("buckets").alias("bucket"), sf.col("counts").alias("count"),
         sf.lit(SUB_BUCKET_BITS).alias("sub_bucket_bits"),
     )  # fmt: skip
     return declared(arrays, LATENCY_HISTOGRAM)
 
 
 def latency_heat(per_second: DataFrame) -> DataFrame:
-    """Coarse bands for a heat map. Bounds come from the band's first and last fine bucket."""
-    coarse = SUB_BUCKET_BITS - BAND_BITS
-    banded = per_second.withColumn("band", sf.shiftright("bucket", coarse))
-    summed = banded.groupBy(*SECOND_KEY, "band").agg(sf.sum("count").alias("count"))
-    first, after = sf.col("band") * (1 << coarse), (sf.col("band") + 1) * (1 << coarse)
-    bounded = summed.withColumn("lower_ns", lower_bound_ns(first)).withColumn("upper_ns", lower_bound_ns(after) - 1)
-    return declared(bounded, LATENCY_HEAT)
+    """Coarse bands for a heat map."""
+    rows = per_second.select(*SECOND_KEY, "buckets", "counts")
+    return rows.mapInArrow(_heat, spark_schema(LATENCY_HEAT))
+
+
+def _heat(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    schema = arrow_schema(LATENCY_HEAT).remove_metadata()
+    for batch in batches:
+        buckets, counts = batch["buckets"], batch["counts"]
+        offsets = np.concatenate([[0], np.cumsum(buckets.value_lengths().to_numpy())])
+        fine = Histograms(offsets, buckets.flatten().to_numpy().astype(np.int64), counts.flatten().to_numpy())
+        coarse = bands(fine)
+        lower_ns, upper_ns = band_bounds_ns(coarse.bucket)
+        found = {"band": coarse.bucket, "lower_ns": lower_ns, "upper_ns": upper_ns, "count": coarse.count}
+        keys = batch.select(list(SECOND_KEY)).take(pa.array(coarse.owner()))
+        columns = {name: found[name] if name in found else keys[name] for name in schema.names}
+        yield pa.record_batch({name: pa.array(columns[name]) for name in columns}).cast(schema)

@@ -29,15 +29,13 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",  # an overflow is an error, not a wrong number
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # small tables: fewer tasks, not more
+    "spark.sql.adaptive.enabled": "false",  # two partitions and joins with hints leave it nothing to adapt but time
     "spark.sql.shuffle.partitions": "2",  # evidence is summarised where it is made; 200 tasks would be all overhead
     "spark.default.parallelism": "2",
     "spark.sql.files.maxPartitionBytes": "32m",
     "spark.sql.files.openCostInBytes": "65536",  # segments are small and many; at 4 MiB each, 8 would make a task
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # listing is done; no job for it
     "spark.sql.execution.arrow.maxRecordsPerBatch": "262144",
-    "spark.sql.codegen.wholeStage": "false",  # compiling a stage takes longer than running it on these row counts
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # else every column expression records a stack trace
     "spark.shuffle.compress": "false",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
@@ -153,7 +151,11 @@ def _stderr_to(file: Path) -> Iterator[None]:
 @contextmanager
 def _environment(java_home: Path | None) -> Iterator[None]:
     """Variables that Spark's launcher reads, put back afterwards."""
-    wanted = {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
+    wanted = {
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),  # else Spark's workers are PATH's python3
+    }
     if java_home is not None:
         wanted["JAVA_HOME"] = str(java_home)
     before = {name: os.environ.get(name) for name in wanted}

@@ -45,8 +45,10 @@ class Silver:
         return declared(bad, QUARANTINED_ROW)
 
     def counted(self) -> DataFrame:
-        """(table, good) of every row: the layer's books."""
-        return self.judged.selectExpr(f"'{self.table.name}' AS table", f"{_REASON} = '' AS good")
+        """(table, good, cell, repeat, group) of every row, null where the table has no such column."""
+        of = ("cell", "repeat", "group")
+        present = [f"`{name}`" if name in self.table.names() else f"NULL AS `{name}`" for name in of]
+        return self.judged.selectExpr(f"'{self.table.name}' AS table", f"{_REASON} = '' AS good", *present)
 
 
 def validated(bronze: DataFrame, table: Table, executions: list[str]) -> Silver:
@@ -55,7 +57,7 @@ def validated(bronze: DataFrame, table: Table, executions: list[str]) -> Silver:
         f"CASE WHEN coalesce({broken}, true) THEN '{reason}' END" for reason, broken in rules(table, executions)
     )
     reason = sf.expr(f"array_join(array({cases}), '; ')")
-    return Silver(table, declared(bronze, table).withColumn(_REASON, reason).cache())
+    return Silver(table, declared(bronze, table).withColumn(_REASON, reason))
 
 
 def rules(table: Table, executions: list[str]) -> list[tuple[str, str]]:

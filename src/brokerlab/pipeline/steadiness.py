@@ -29,8 +29,7 @@ _SERIES = ("cell", "repeat", "series")
 
 def steadiness(rates: DataFrame, latency: DataFrame) -> DataFrame:
     """One row per series. `rates` is rate_per_second, `latency` is latency_per_second (worst group of each second)."""
-    points = _points(rates, latency)
-    per_series = _shape(points).join(_largest_shift(points), list(_SERIES))
+    per_series = _shape(_walked(_points(rates, latency)))
     is_log = sf.col("series").endswith(LOG_SUFFIX)
     scale = sf.when(is_log, sf.lit(1.0)).otherwise(sf.abs("mean"))
     relative = {
@@ -65,50 +64,50 @@ def _points(rates: DataFrame, latency: DataFrame) -> DataFrame:
         .agg(sf.sum("x").cast("double").alias("x"))
     )
     wanted = measured.join(sf.broadcast(counted.select(*_SERIES).distinct()), ["cell", "repeat"])
-    counts = wanted.join(counted, [*key, "series"], "left").na.fill(0.0, ["x"])
+    counts = wanted.join(sf.broadcast(counted), [*key, "series"], "left").na.fill(0.0, ["x"])
     worst = latency.where((sf.col("measure") != "send_delay") & (sf.col("p99_ns") > 0)).groupBy(*key, "measure")
     logs = worst.agg(sf.log(sf.max("p99_ns")).alias("x")).withColumn("series", sf.concat("measure", sf.lit(LOG_SUFFIX)))
     columns = (*_SERIES, "second_unix_s", "x")
-    return counts.select(*columns).unionByName(logs.join(measured, list(key)).select(*columns))
+    return counts.select(*columns).unionByName(logs.join(sf.broadcast(measured), list(key)).select(*columns))
 
 
-def _shape(points: DataFrame) -> DataFrame:
-    """Mean, standard deviation, slope per second, and the noise around the line."""
-    # From the series' first second: squares of UNIX seconds would eat the digits that count.
-    first = sf.min("second_unix_s").over(Window.partitionBy(*_SERIES))
-    points = points.withColumn("elapsed_s", (sf.col("second_unix_s") - first).cast("double"))
-    shape = points.groupBy(*_SERIES).agg(
-        sf.count("x").alias("seconds"),
-        sf.avg("x").alias("mean"),
-        sf.coalesce(sf.stddev_samp("x"), sf.lit(0.0)).alias("deviation"),
-        sf.coalesce(sf.regr_slope("x", "elapsed_s"), sf.lit(0.0)).alias("slope"),
-        sf.coalesce(sf.regr_r2("x", "elapsed_s"), sf.lit(0.0)).alias("explained"),
-    )
-    return shape.withColumn("noise", sf.col("deviation") * sf.sqrt(sf.greatest(1 - sf.col("explained"), sf.lit(0.0))))
-
-
-def _largest_shift(points: DataFrame) -> DataFrame:
-    """Where the running sum of deviations from the mean is farthest from zero: the best place for one change.
-
-    (cell, repeat, series, shift_second, shift, cusum): the first second after it, mean after minus mean before, and the
-    excursion / (standard deviation x sqrt(n)).
-    """
+def _walked(points: DataFrame) -> DataFrame:
+    """Each point with its place in the series: seconds since the first, and the sum and number of points up to it."""
     all_of = Window.partitionBy(*_SERIES)
-    along = all_of.orderBy("second_unix_s").rowsBetween(Window.unboundedPreceding, 0)
-    walked = points.select(
-        *_SERIES, "second_unix_s",
-        sf.sum("x").over(along).alias("before"), sf.count("x").over(along).alias("k"),
+    along = all_of.orderBy("second_unix_s")
+    up_to = along.rowsBetween(Window.unboundedPreceding, 0)
+    # From the series' first second: squares of UNIX seconds would eat the digits that count.
+    elapsed_s = (sf.col("second_unix_s") - sf.min("second_unix_s").over(all_of)).cast("double")
+    return points.select(
+        *_SERIES, "x", elapsed_s.alias("elapsed_s"), sf.lead("second_unix_s").over(along).alias("next_second"),
+        sf.sum("x").over(up_to).alias("before"), sf.count("x").over(up_to).alias("k"),
         sf.sum("x").over(all_of).alias("all"), sf.count("x").over(all_of).alias("n"),
         sf.coalesce(sf.stddev_samp("x").over(all_of), sf.lit(0.0)).alias("deviation"),
-        sf.lead("second_unix_s").over(all_of.orderBy("second_unix_s")).alias("next_second"),
     )  # fmt: skip
+
+
+def _shape(walked: DataFrame) -> DataFrame:
+    """One row per series: mean, deviation, slope per second, noise around the line, and the best place for one change.
+
+    That place is where the running sum of deviations from the mean is farthest from zero: `shift_second` is the first
+    second after it, `shift` the mean after minus the mean before, `cusum` the excursion / (deviation x sqrt(n)).
+    """
     rest = sf.col("n") - sf.col("k")
     shift = sf.when(rest > 0, (sf.col("all") - sf.col("before")) / rest - sf.col("before") / sf.col("k"))
     away = sf.abs(sf.col("before") - sf.col("all") * sf.col("k") / sf.col("n"))
     cusum = sf.when(sf.col("deviation") > 0, away / (sf.col("deviation") * sf.sqrt("n"))).otherwise(sf.lit(0.0))
-    found = sf.max(sf.struct(cusum.alias("cusum"), sf.col("next_second"), shift.alias("shift"))).alias("found")
-    return walked.groupBy(*_SERIES).agg(found).select(
-        *_SERIES, sf.coalesce("found.next_second", sf.lit(-1)).alias("shift_second"),
+    shape = walked.groupBy(*_SERIES).agg(
+        sf.count("x").alias("seconds"),
+        sf.avg("x").alias("mean"),
+        sf.first("deviation").alias("deviation"),
+        sf.coalesce(sf.regr_slope("x", "elapsed_s"), sf.lit(0.0)).alias("slope"),
+        sf.coalesce(sf.regr_r2("x", "elapsed_s"), sf.lit(0.0)).alias("explained"),
+        sf.max(sf.struct(cusum.alias("cusum"), sf.col("next_second"), shift.alias("shift"))).alias("found"),
+    )
+    noise = sf.col("deviation") * sf.sqrt(sf.greatest(1 - sf.col("explained"), sf.lit(0.0)))
+    return shape.select(
+        *_SERIES, "seconds", "mean", "deviation", "slope", noise.alias("noise"),
+        sf.coalesce("found.next_second", sf.lit(-1)).alias("shift_second"),
         sf.coalesce("found.shift", sf.lit(0.0)).alias("shift"), sf.col("found.cusum").alias("cusum"),
     )  # fmt: skip
 

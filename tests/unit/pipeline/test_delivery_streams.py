@@ -2,88 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from streams import STREAMS, WORDS, Stream, counted
 
 from brokerlab.evidence.tables import ACTIVITY, OUTCOME, SEQUENCE
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
-from brokerlab.pipeline.delivery import delivery, lost_range, stretches
+from brokerlab.pipeline.delivery import delivery, lanes, lost_range
 from brokerlab.pipeline.executions import ExecutionFacts, facts_table
 from synthetic import runs_of
 
-WORDS = ("acknowledged", "rejected", "unknown", "sent")
-STREAMS = 150
-
-
-@dataclass(frozen=True)
-class Stream:
-    """One lane: an outcome per message, and per consumer the numbers in arrival order. Numbers may go beyond sends."""
-
-    outcomes: tuple[str, ...]
-    arrivals: tuple[tuple[int, ...], ...]
-    whole: bool
-
-
-_STREAM = st.builds(
-    Stream,
-    outcomes=st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(tuple),
-    arrivals=st.lists(st.lists(st.integers(0, 14), max_size=20).map(tuple), min_size=1, max_size=2).map(tuple),
-    whole=st.booleans(),
-)
+DRAWN = 150
 
 
 def drawn_streams() -> list[Stream]:
     found: list[Stream] = []
 
     @settings(
-        max_examples=STREAMS, database=None, derandomize=True, phases=[Phase.generate], deadline=None,
+        max_examples=DRAWN, database=None, derandomize=True, phases=[Phase.generate], deadline=None,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
-    @given(_STREAM)
+    @given(STREAMS)
     def collect(stream: Stream) -> None:
         found.append(stream)
 
     collect()
     return found
-
-
-def counted(stream: Stream) -> dict[str, int]:
-    """The truth, message by message."""
-    everything = [s for arrivals in stream.arrivals for s in arrivals]
-    beyond = [s for s in everything if s >= len(stream.outcomes)]
-    words = ["unknown" if w == "sent" else w for w in stream.outcomes]
-    if not stream.whole:  # what arrived was sent, even if the sender's evidence is gone
-        words += ["unknown" if s in beyond else "" for s in range(len(words), 15)]
-    known = [s for s in everything if s < len(words) and words[s]]
-    late = 0
-    for arrivals in stream.arrivals:
-        seen: list[int] = []
-        for s in arrivals:
-            late += s not in seen and any(t > s for t in seen)
-            seen.append(s)
-    here = set(everything)
-    return {
-        "sent": sum(bool(w) for w in words),
-        "acknowledged": words.count("acknowledged"),
-        "rejected": words.count("rejected"),
-        "unknown": words.count("unknown"),
-        "received": len(everything),
-        "delivered": len(set(known)),
-        "duplicated": len(known) - len(set(known)),
-        "lost": sum(w == "acknowledged" and s not in here for s, w in enumerate(words)),
-        "recovered": sum(w == "unknown" and s in here for s, w in enumerate(words)),
-        "unknown_absent": sum(w == "unknown" and s not in here for s, w in enumerate(words)),
-        "aborted_read": sum(w == "rejected" and s in here for s, w in enumerate(words)),
-        "unexpected": len(everything) - len(known),
-        "reordered": late,
-    }
 
 
 def table(rows: list[dict[str, Any]], of: Table) -> pa.Table:
@@ -115,8 +64,8 @@ def judged(spark: SparkSession) -> tuple[list[Stream], list[dict[str, Any]], lis
     runs, ranges = evidence(streams)
     facts = [ExecutionFacts(f"c{i}", 1, "g", whole=s.whole, drained=s.whole) for i, s in enumerate(streams)]
     sequence, accounted = spark.createDataFrame(runs), spark.createDataFrame(facts_table(facts))
-    made = stretches(sequence, spark.createDataFrame(ranges), accounted).cache()
-    rows = delivery(made, sequence, spark.createDataFrame(table([], ACTIVITY)), accounted)
+    made = lanes(sequence, spark.createDataFrame(ranges), accounted).cache()
+    rows = delivery(made, spark.createDataFrame(table([], ACTIVITY)), accounted)
     return streams, rows.toArrow().to_pylist(), lost_range(made).toArrow().to_pylist()
 
 
@@ -130,7 +79,7 @@ def test_ranges_give_the_counts_of_single_messages(judged: Any) -> None:
         if got != expected:
             wrong.append((stream, {k: (got[k], expected[k]) for k in got if got[k] != expected[k]}))
     assert wrong == []
-    assert len(streams) >= STREAMS // 2
+    assert len(streams) >= DRAWN // 2
     assert sum(counted(s)["reordered"] > 0 for s in streams) > 20
     assert sum(counted(s)["lost"] > 0 for s in streams) > 20
 
@@ -156,7 +105,7 @@ def test_runs_marked_as_redelivered_are_no_reordering(spark: SparkSession) -> No
     counts = []
     for rows in (runs.to_pylist(), marked):
         sequence = spark.createDataFrame(table(rows, SEQUENCE))
-        made = stretches(sequence, spark.createDataFrame(ranges), facts)
-        (row,) = delivery(made, sequence, spark.createDataFrame(table([], ACTIVITY)), facts).collect()
+        made = lanes(sequence, spark.createDataFrame(ranges), facts)
+        (row,) = delivery(made, spark.createDataFrame(table([], ACTIVITY)), facts).collect()
         counts.append((row["reordered"], row["redelivered"]))
     assert counts == [(2, 0), (0, 2)]

@@ -1,0 +1,65 @@
+"""Histograms of many agents and seconds added up, with their quantiles. Plain numpy; Spark brings the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from brokerlab.model.blocks import Int64s
+from brokerlab.model.histogram import BUCKETS, SUB_BUCKET_BITS, lower_bounds_ns
+
+QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999, "p9999_ns": 0.9999}
+BAND_BITS = 2  # four bands per octave
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """Histogram i has bucket[offsets[i] : offsets[i + 1]], ascending, with the counts at the same places."""
+
+    offsets: Int64s
+    bucket: Int64s
+    count: Int64s
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def owner(self) -> Int64s:
+        """The histogram each bucket belongs to."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+
+def merge(owner: Int64s, owners: int, bucket: Int64s, count: Int64s) -> Histograms:
+    """Add up counts by (owner, bucket), in any order; owners are 0 .. owners - 1, and some may have no bucket."""
+    counted = count > 0
+    place = owner[counted] * BUCKETS + bucket[counted]
+    order = np.argsort(place, kind="stable")
+    place, count = place[order], count[counted][order]
+    starts = np.flatnonzero(np.diff(place, prepend=-1))
+    place, count = place[starts], np.add.reduceat(count, starts) if len(starts) else count
+    offsets = np.searchsorted(place, np.arange(owners + 1) * BUCKETS)
+    return Histograms(offsets, place % BUCKETS, count)
+
+
+def quantiles_ns(histograms: Histograms, q: float) -> Int64s:
+    """Of each histogram the upper bound of the bucket that holds the sample of rank ceil(q x n); 0 without samples."""
+    up_to = np.concatenate([[0], np.cumsum(histograms.count)])
+    before, after = up_to[histograms.offsets[:-1]], up_to[histograms.offsets[1:]]
+    rank = np.maximum(np.ceil(q * (after - before) - 1e-9).astype(np.int64), 1)
+    holder = np.searchsorted(up_to[1:], before + rank)
+    some = after > before
+    found = np.zeros(len(histograms), np.int64)
+    found[some] = lower_bounds_ns(histograms.bucket[holder[some]] + 1) - 1
+    return found
+
+
+def bands(histograms: Histograms) -> Histograms:
+    """The same samples in coarse bands, numbered bucket >> (SUB_BUCKET_BITS - BAND_BITS)."""
+    coarse = histograms.bucket >> (SUB_BUCKET_BITS - BAND_BITS)
+    return merge(histograms.owner(), len(histograms), coarse, histograms.count)
+
+
+def band_bounds_ns(band: Int64s) -> tuple[Int64s, Int64s]:
+    """Smallest and largest value of each band, from its first and last bucket."""
+    fine = SUB_BUCKET_BITS - BAND_BITS
+    return lower_bounds_ns(band << fine), lower_bounds_ns((band + 1) << fine) - 1
