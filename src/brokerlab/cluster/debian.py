@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from brokerlab.cluster import preferred
 from brokerlab.cluster.cache import Progress, entry, exclusive, new_directory, sha256_of, write_whole
 from brokerlab.cluster.debian_apt import PrivateApt, UnreachableError, debs_directory, why_not_here
 from brokerlab.cluster.debian_lock import Package, contradictions, major_of, read_lock, upstream_version
 from brokerlab.cluster.debian_unpack import relocate, unpack
 from brokerlab.errors import InstallError
 
-PREFER_PATH_VARIABLE = "BROKERLAB_PREFER_PATH"
 _FORMAT = 1  # raised when unpacking or relocating changes: older installations are then made anew
 _DOWNLOADED = 0.8  # of the whole work
 
@@ -64,13 +63,6 @@ def installed_debian(name: str, release: DebianRelease) -> DebianRoot | None:
 def debian_problem() -> str | None:
     """In one line why Debian packages cannot be installed here; None when they can."""
     return why_not_here()
-
-
-def server_on_path(name: str, program: str) -> Path | None:
-    """The program on PATH, if the user prefers that: BROKERLAB_PREFER_PATH lists brokers by name, or says `all`."""
-    preferred = {part.strip() for part in os.environ.get(PREFER_PATH_VARIABLE, "").split(",")}
-    found = shutil.which(program) if preferred & {name, "all"} else None
-    return Path(found) if found else None
 
 
 def install_debian(name: str, release: DebianRelease, progress: Progress) -> DebianRoot:
@@ -165,7 +157,7 @@ def _fetched(name: str, release: DebianRelease, progress: Progress) -> tuple[str
         return suite, packages
     raise InstallError(
         f"{release.packages[0]} could not be had: " + "; ".join(refusals),
-        hint=f"check the network and try again, or install it yourself and set {PREFER_PATH_VARIABLE}={name}",
+        hint=f"check the network and try again, or install it yourself and set {preferred.VARIABLE}={name}",
     )
 
 

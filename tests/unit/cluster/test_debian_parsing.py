@@ -106,16 +106,3 @@ def test_a_system_without_apt_or_keys_says_so_in_one_line(monkeypatch: pytest.Mo
     monkeypatch.setattr(debian_sources, "KEYRINGS", ())
     assert "keyring" in str(debian.debian_problem())
     assert "\n" not in str(debian.debian_problem())
-
-
-def test_a_server_on_path_is_used_only_when_preferred(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = tmp_path / "some-server"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("BROKERLAB_PREFER_PATH", raising=False)
-    assert debian.server_on_path("some", "some-server") is None
-    monkeypatch.setenv("BROKERLAB_PREFER_PATH", "other, some")
-    assert debian.server_on_path("some", "some-server") == program
-    monkeypatch.setenv("BROKERLAB_PREFER_PATH", "other")
-    assert debian.server_on_path("some", "some-server") is None

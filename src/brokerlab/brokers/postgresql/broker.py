@@ -48,8 +48,12 @@ class PostgresqlBroker:
     )
 
     def installation(self) -> Installation:
-        from brokerlab.brokers.postgresql.install import artifact_here, installed
+        from brokerlab.brokers.postgresql.install import artifact_here, installed, preferred
+        from brokerlab.cluster.preferred import said_version
 
+        own = preferred()
+        if own is not None:
+            return Installation(True, True, said_version(own / "bin/postgres"), f"{own}, found on PATH", own)
         if artifact_here() is None:
             return Installation(False, False, VERSION, "no PostgreSQL archive for this kind of machine")
         programs = installed()
@@ -58,9 +62,10 @@ class PostgresqlBroker:
         return Installation(True, True, VERSION, "from the archive embedded-postgres-binaries", programs)
 
     def install(self, progress: Progress) -> Installation:
-        from brokerlab.brokers.postgresql.install import install
+        from brokerlab.brokers.postgresql.install import install, preferred
 
-        install(progress)
+        if preferred() is None:
+            install(progress)
         return self.installation()
 
     def problems(self, cell: CellPlan) -> list[str]:

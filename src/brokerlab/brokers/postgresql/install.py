@@ -1,4 +1,4 @@
-"""PostgreSQL's programs: one verified archive for this kind of machine, unpacked into the cache."""
+"""PostgreSQL's programs: one verified archive for this kind of machine, unpacked into the cache; or those on PATH."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from brokerlab.cluster.cache import Progress, entry, exclusive, new_directory
 from brokerlab.cluster.maven import Artifact, install_artifacts, read_lock
+from brokerlab.cluster.preferred import server_on_path
 from brokerlab.errors import InstallError
 
 LOCK = Path(__file__).with_name("postgresql.lock")
@@ -21,6 +22,13 @@ def artifact_here() -> Artifact | None:
     """The archive for this operating system and processor; None when there is none."""
     wanted = f"{sys.platform}-{_MACHINES.get(platform.machine().lower(), '?')}"
     return next((a for a in read_lock(LOCK) if a.name.endswith(wanted)), None)
+
+
+def preferred() -> Path | None:
+    """The directory of the PostgreSQL on PATH, where the user prefers that and initdb lies beside the server."""
+    server = server_on_path("postgresql", "postgres")
+    directory = None if server is None else server.resolve().parent.parent
+    return directory if directory is not None and (directory / "bin" / "initdb").is_file() else None
 
 
 def installed() -> Path | None:

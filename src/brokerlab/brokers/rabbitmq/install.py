@@ -1,4 +1,4 @@
-"""RabbitMQ and its Erlang from Debian packages, and the programs found in them."""
+"""RabbitMQ and its Erlang from Debian packages, or those on PATH, and the programs found in them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from brokerlab.brokers.contract import Installation, Progress
 from brokerlab.cluster.cache import write_whole
 from brokerlab.cluster.debian import DebianRelease, DebianRoot, debian_problem, install_debian, installed_debian
+from brokerlab.cluster.preferred import server_on_path
 from brokerlab.errors import InstallError
 
 VERSION = "4.0.5"  # of the suite that is the default; what was really installed is asked of the installation
@@ -29,6 +30,9 @@ class Programs:
 
 def installation() -> Installation:
     """Whether it is here. Fast, and installs nothing."""
+    own = preferred_programs()
+    if own is not None:
+        return Installation(True, True, own.version, f"{own.server}, found on PATH", own.server)
     root = installed_debian(_NAME, _RELEASE)
     if root is not None and (found := programs(root)) is not None:
         reason = f"from Debian {root.suite} packages, Erlang {root.version('erlang-base')}"
@@ -40,6 +44,8 @@ def installation() -> Installation:
 
 
 def install(progress: Progress) -> Installation:
+    if preferred_programs() is not None:
+        return installation()
     root = install_debian(_NAME, _RELEASE, progress)
     erlang = root.path / "usr/lib/erlang"
     for script in (erlang / "bin" / "erl", *erlang.glob("erts-*/bin/erl")):
@@ -50,11 +56,30 @@ def install(progress: Progress) -> Installation:
 
 
 def installed_programs() -> Programs:
+    own = preferred_programs()
+    if own is not None:
+        return own
     root = installed_debian(_NAME, _RELEASE)
     found = None if root is None else programs(root)
     if found is None:
         raise InstallError("RabbitMQ is not installed", hint="brokerlab install rabbitmq-quorum")
     return found
+
+
+def preferred_programs() -> Programs | None:
+    """RabbitMQ and Erlang on PATH, where the user prefers them and both are there."""
+    command, erl = server_on_path(_NAME, "rabbitmq-server"), server_on_path(_NAME, "erl")
+    if command is None or erl is None:
+        return None
+    script = command.resolve()
+    # A distribution's command is a wrapper that wants root or a user called rabbitmq: take the script behind it.
+    behind = sorted(command.parent.parent.glob("lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server"))
+    server = script if script.parent.parent.name.startswith("rabbitmq_server-") else next(iter(behind), None)
+    erlang = erl.resolve().parent.parent
+    epmd = next(iter(sorted(erlang.glob("erts-*/bin/epmd"))), None)
+    if server is None or epmd is None:
+        return None
+    return Programs(server, erlang, epmd, server.parent.parent.name.removeprefix("rabbitmq_server-"))
 
 
 def programs(root: DebianRoot) -> Programs | None:

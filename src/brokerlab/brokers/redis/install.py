@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
 from pathlib import Path
 
 from brokerlab.brokers.contract import Installation, Progress
@@ -13,12 +11,11 @@ from brokerlab.cluster.debian import (
     debian_problem,
     install_debian,
     installed_debian,
-    server_on_path,
 )
+from brokerlab.cluster.preferred import said_version, server_on_path
 from brokerlab.errors import InstallError
 
 _MAJORS = {"Redis": (8,), "Valkey": (8, 9)}
-_VERSION = re.compile(r"v=(\d+\.\d+\.\d+)")
 
 
 def release_of(family: str) -> DebianRelease:
@@ -35,7 +32,7 @@ def installation(family: str, version: str) -> Installation:
     name = family.lower()
     preferred = server_on_path(name, f"{name}-server")
     if preferred is not None:
-        return Installation(True, True, _asked(preferred), f"{preferred}, found on PATH", preferred)
+        return Installation(True, True, said_version(preferred), f"{preferred}, found on PATH", preferred)
     root = installed_debian(name, release_of(family))
     if root is not None:
         found = root.version(f"{name}-server")
@@ -58,13 +55,3 @@ def install(family: str, version: str, progress: Progress) -> Installation:
 def _program(root: DebianRoot, name: str) -> Path:
     """Debian's redis-server is a link to redis-check-rdb, one program that looks at its own name."""
     return root.path / "usr" / "bin" / f"{name}-server"
-
-
-def _asked(program: Path) -> str:
-    """What the program says of itself; "unknown" when it says nothing."""
-    try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    found = _VERSION.search(done.stdout)
-    return found[1] if found else "unknown"
