@@ -1,4 +1,4 @@
-"""`make bench`, or `python -m benchmarks [publish|consume|pacing|accounting ...] [--rounds N] [--quick]`."""
+"""`make bench`, or `python -m benchmarks [publish|consume|pacing|probing|accounting ...] [--rounds N] [--quick]`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from pathlib import Path
 from benchmarks.accounting import accounting
 from benchmarks.kafka import KafkaBench
 from benchmarks.pacing import pacing
+from benchmarks.probing import probing
 
-SUBJECTS = ("accounting", "pacing", "publish", "consume")
+SUBJECTS = ("accounting", "pacing", "probing", "publish", "consume")
 
 
 def main() -> None:
@@ -28,7 +29,7 @@ def main() -> None:
     wrong = [s for s in given.subjects if s not in SUBJECTS]
     if wrong:
         parser.error(f"no such subject: {', '.join(wrong)}; there are {', '.join(SUBJECTS)}")
-    subjects = given.subjects or SUBJECTS
+    subjects = given.subjects or list(SUBJECTS)
     load = os.getloadavg()[0]
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     parts = [f"{when} UTC, {os.cpu_count()} cores, kernel {platform.release()}, load before {load:.2f}\n"]
@@ -40,6 +41,8 @@ def main() -> None:
             parts.append(accounting())
         if "pacing" in subjects:
             parts.append(pacing(directory, 1 if given.quick else 3))
+        if "probing" in subjects:
+            parts.append(probing(directory, 2 if given.quick else 4))
         if {"publish", "consume"} & set(subjects):
             parts += _kafka(directory, subjects, given.rounds, given.quick)
     sys.stdout.write("\n".join(parts))

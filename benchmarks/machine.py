@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
@@ -17,6 +19,11 @@ def cpu_ns(pid: int) -> int:
     except OSError:
         return 0
     return (int(fields[11]) + int(fields[12])) * TICK_NS
+
+
+def family(pid: int) -> list[int]:
+    """The process and all it has started that still runs."""
+    return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
 
 
 def host_busy_ns() -> int:

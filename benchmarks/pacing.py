@@ -2,96 +2,54 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from benchmarks.brokers import NO_CONSUMERS, RunningBroker, one_producer
+from benchmarks.figures import spread
 from benchmarks.kafka_agent import Agent
 from benchmarks.machine import mark, usage
-from brokerlab.brokers.registry import broker_named
 from brokerlab.model.histogram import quantile_ns
-from brokerlab.model.plan import (
-    AgentPlan,
-    CellPlan,
-    ConsumersPlan,
-    Durability,
-    PayloadPlan,
-    PhasesPlan,
-    ProducersPlan,
-    Role,
-    SchedulePlan,
-    SizeShare,
-)
+from brokerlab.model.plan import AgentPlan, Durability, PhasesPlan, Role
 
 WARM_S, MEASURE_S = 2, 8
-READY_NS = 180_000_000_000
 RATES_PER_S = (1_000, 10_000, 100_000)
 # The way of drivers that act in C, and the way of all others.
 BROKERS = {"kafka": "ticks in C: Kafka", "memory": "ticks in Python: the memory broker"}
-CONSUMERS = ConsumersPlan(groups=0, per_group=1, agents_per_group=1)
 PHASES = PhasesPlan(warm_up_s=WARM_S, measure_s=MEASURE_S, drain_limit_s=0)
 
 
-def _producers(rate_per_s: float) -> ProducersPlan:
-    return ProducersPlan(
-        count=1,
-        agents=1,
-        schedule=SchedulePlan(rate_per_s=rate_per_s),
-        payload=PayloadPlan(sizes=(SizeShare(message_bytes=200, weight=1),)),
-    )
-
-
-class _Target:
+class _Target(RunningBroker):
     """One broker to pace against."""
 
     def __init__(self, name: str, directory: Path) -> None:
+        super().__init__(name, directory, PHASES)
         self._name, self._directory = name, directory
-        self._cell = CellPlan(
-            cell="pacing", label="pacing", broker=name, nodes=1, durability=Durability.L4, destinations=1, partitions=1,
-            producers=_producers(1), consumers=CONSUMERS, phases=PHASES, parameters={}, broker_settings={},
-            client_settings={},
-        )  # fmt: skip
-        broker = broker_named(name)
-        broker.install(lambda _what, _share: None)
-        self._cluster = broker.cluster(self._cell, directory / "data", directory / "logs")
-        self._broker = broker
-
-    def __enter__(self) -> _Target:
-        self._cluster.start()
-        self._cluster.wait_ready(time.monotonic_ns() + READY_NS)
-        self._admin = self._broker.admin(self._cluster.endpoint(), self._cell)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._admin.close()
-        self._cluster.stop()
-        self._cluster.clean()
 
     def round(self, rate_per_s: float, number: int) -> tuple[float, float, float, float, float]:
         """(rate achieved / wanted, send_delay p50, p99 in ms, agent cores, foreign cores)."""
         topic = f"pacing-{rate_per_s:.0f}-{number}"
         evidence = self._directory / topic
-        self._admin.create((topic,), 1, ())
+        self.admin.create((topic,), 1, ())
         plan = AgentPlan(
             run="bench", cell="pacing", repeat=1, agent="producer-1", run_tag=7, role=Role.PRODUCER, broker=self._name,
-            driver="auto", endpoint=self._cluster.endpoint(), destinations=(topic,), partitions=1, members=(0,),
-            producers_in_cell=1, group=None, producers=_producers(rate_per_s), consumers=CONSUMERS, phases=PHASES,
+            driver="auto", endpoint=self.endpoint(), destinations=(topic,), partitions=1, members=(0,),
+            producers_in_cell=1, group=None, producers=one_producer(rate_per_s), consumers=NO_CONSUMERS, phases=PHASES,
             client_settings={}, durability=Durability.L4, evidence_directory=str(evidence), seed=1,
         )  # fmt: skip
         agent = Agent(plan, self._directory / "agent.log")
         agent.start()
         for _ in range(WARM_S):
             agent.wait_for("live")
-        pids = [*agent.pids, self._cluster.nodes()[0].pid]
+        pids = [*agent.pids, self.node().pid]
         first = mark(pids)
         for _ in range(MEASURE_S - 1):
             agent.wait_for("live")
         used = usage(first, mark(pids))
         agent.end()
-        self._admin.delete((topic,), ())
+        self.admin.delete((topic,), ())
         sent, p50, p99 = _evidence(evidence)
         cores = sum(used.cpu_ns[p] for p in agent.pids) / 1e9 / used.seconds
         return sent / (rate_per_s * MEASURE_S), p50, p99, cores, used.foreign_cores
@@ -123,11 +81,6 @@ def _table(name: str, directory: Path, rounds: int) -> str:
     with _Target(name, directory) as target:
         for rate in RATES_PER_S:
             made = [target.round(rate, n) for n in range(rounds)]
-            cells = [_cell(column, 4 if i == 0 else 3) for i, column in enumerate(zip(*made, strict=True))]
+            cells = [spread(column, 4 if i == 0 else 3) for i, column in enumerate(zip(*made, strict=True))]
             lines.append(f"| {rate:,}/s | " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
-
-
-def _cell(values: tuple[float, ...], digits: int) -> str:
-    middle, low, high = (f"{v:.{digits}f}" for v in (statistics.median(values), min(values), max(values)))
-    return f"{middle} [{low} - {high}]"
