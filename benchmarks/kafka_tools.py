@@ -27,7 +27,7 @@ def _java(java: Path, jars: KafkaJars, main: str, arguments: list[str], log_conf
 
 def _finished(process: subprocess.Popen[str]) -> None:
     if process.wait() != 0:
-        raise RuntimeError(f"{process.args} ended with {process.returncode}")
+        raise RuntimeError(f"{process.args!r} ended with {process.returncode}")
 
 
 def produce(
