@@ -102,7 +102,7 @@ class Execution:
     def _bring_up(self) -> Endpoint:
         cell = self._cell
         if cell.endpoint:
-            return Endpoint(addresses=cell.endpoint, security=cell.security)
+            return Endpoint(addresses=cell.endpoint, options=cell.endpoint_options, security=cell.security)
         self._say.stage(f"starting {cell.broker} ({cell.nodes} node{'s' if cell.nodes > 1 else ''})")
         self._cluster = self._broker.cluster(cell, self._data(), self._logs)
         self._cluster.start()

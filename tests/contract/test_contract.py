@@ -323,3 +323,7 @@ def test_connecting_where_nothing_listens_is_a_broker_error(running: Running) ->
     endpoint = running.endpoint.model_copy(update={"addresses": ("127.0.0.1:9",)})
     with pytest.raises(BrokerError):
         running.broker.admin(endpoint, running.cell).durability(("x",))
+
+
+def test_what_an_endpoint_says_besides_addresses_can_be_given_by_a_user_too(running: Running) -> None:
+    assert set(running.endpoint.options) <= set(running.broker.capabilities.endpoint_options)

@@ -39,6 +39,7 @@ def test_a_planted_password_is_found_nowhere(lab: Lab, tmp_path: Path, broker: s
     file = workload(
         tmp_path,
         broker=broker,
+        cluster={"nodes": min(broker_named(broker).capabilities.nodes)},
         security={"tls": True, "user": "lab", "password": "env:BROKERLAB_E2E_PASSWORD"},
         destinations={"count": 1, "partitions": 1},
         producers={"rate": "50/s", "message": "200B"},

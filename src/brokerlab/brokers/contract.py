@@ -6,7 +6,7 @@ to say when their library told them something.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
@@ -37,6 +37,8 @@ class Capabilities:
     acknowledgement: str  # one sentence: what an acknowledgement promises
     security: tuple[Literal["tls", "password"], ...] = ()  # what of model.plan.Security it can be asked for
     can_lose_a_node: tuple[int, ...] = ()  # numbers of nodes for which its Cluster is a CanLoseANode
+    # What an Endpoint of it may say besides addresses, and what that is for; a user gives it as --endpoint BROKER.NAME=...
+    endpoint_options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import click
 from brokerlab.errors import UserError
 
 if TYPE_CHECKING:
-    from brokerlab.model.plan import RunPlan
+    from brokerlab.model.plan import Endpoint, RunPlan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,7 +24,7 @@ _OPTIONS = (
         "endpoints",
         multiple=True,
         metavar="BROKER=HOST:PORT[,HOST:PORT]",
-        help="Use a broker you run: nothing of it is started, stopped or deleted but our own destinations.",
+        help="Use a broker you run: nothing of it is started, stopped or deleted but our own destinations. BROKER.OPTION=VALUE says more about it.",
     ),
 )  # fmt: skip
 
@@ -54,7 +54,7 @@ def plan_from(
             brokers=broker_names(brokers),
             repeats=repeats,
             tag=tag,
-            endpoints=endpoint_addresses(endpoints),
+            endpoints=given_endpoints(endpoints),
             broker_named=broker_named,
             known_brokers=tuple(BROKERS),
         )
@@ -83,21 +83,33 @@ def broker_names(given: str | None) -> tuple[str, ...] | None:
     return names
 
 
-def endpoint_addresses(given: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """kafka=host:9092,host:9093 -> {"kafka": ("host:9092", "host:9093")}."""
+def given_endpoints(given: tuple[str, ...]) -> dict[str, Endpoint]:
+    """kafka=host:9092,host:9093 -> {"kafka": Endpoint}; pulsar.web=... adds an option to pulsar's."""
     from brokerlab.brokers.registry import broker_named
+    from brokerlab.model.plan import Endpoint
 
-    found: dict[str, tuple[str, ...]] = {}
+    addresses: dict[str, tuple[str, ...]] = {}
+    options: dict[str, dict[str, str]] = {}
     for text in given:
-        name, equals, addresses = text.partition("=")
+        name, equals, value = text.partition("=")
         if "@" in text:  # user:password@host: not to be repeated
             hint = "user and password go under `security`, the password as env:NAME or file:PATH"
             raise UserError(f"--endpoint {name if equals else ''}: an address is HOST:PORT, without a user", hint=hint)
         if not equals:
             raise UserError(f"--endpoint {text!r} names no broker", hint="write it as kafka=127.0.0.1:9092")
-        broker_named(name)
-        found[name] = tuple(_address(a.strip(), text) for a in addresses.split(","))
-    return found
+        name, dot, option = name.partition(".")
+        offered = broker_named(name).capabilities.endpoint_options
+        if not dot:
+            addresses[name] = tuple(_address(a.strip(), text) for a in value.split(","))
+            continue
+        if option not in offered or not value:
+            known = "; ".join(f"{name}.{o}={meaning}" for o, meaning in offered.items()) or "it has none"
+            raise UserError(f"--endpoint {text!r}: {name} has no such option", hint=known)
+        options.setdefault(name, {})[option] = value
+    for name in options:
+        if name not in addresses:
+            raise UserError(f"--endpoint {name}: options without an address", hint=f"--endpoint {name}=HOST:PORT too")
+    return {name: Endpoint(addresses=a, options=options.get(name, {})) for name, a in addresses.items()}
 
 
 def _address(text: str, whole: str) -> str:

@@ -26,6 +26,14 @@ def status_lines(status: dict[str, Any]) -> list[str]:
     return [*lines, f"security: {', '.join(f'{k} {v}' for k, v in security.items())}"] if security else lines
 
 
+def use_flags(status: dict[str, Any]) -> list[str]:
+    """What makes `run` use this broker."""
+    broker, options = status["broker"], status.get("endpoint_options") or {}
+    endpoint = [f"--endpoint {broker}={','.join(status['endpoint'])}"]
+    endpoint += [f"--endpoint {broker}.{name}={value}" for name, value in options.items() if value]
+    return endpoint + [f"--set security.{name}={value}" for name, value in security_fields(status).items()]
+
+
 def security_fields(status: dict[str, Any]) -> dict[str, str]:
     """How to connect, as written under `security` in a workload; nothing where servers demand nothing."""
     given: dict[str, Any] = status.get("security") or {}

@@ -187,6 +187,7 @@ class Supervisor:
             "broker": self._name,
             "state": "running" if not dead else "degraded",
             "endpoint": list(endpoint.addresses),
+            "endpoint_options": endpoint.options,
             "security": security,  # a password's reference, never its value
             "nodes": [{"name": n.name, "pid": n.pid, "dead": n.name in dead} for n in self._cluster.nodes()],
             "supervisor_pid": os.getpid(),

@@ -163,6 +163,7 @@ class CellPlan(Frozen):
     security: Security | None = None
     faults: tuple[FaultPlan, ...] = ()  # in order of time
     endpoint: tuple[str, ...] = ()  # given: a broker the user runs; never started, stopped or cleaned by us
+    endpoint_options: dict[str, str] = {}  # of that broker; see Capabilities.endpoint_options
 
 
 class Objective(Frozen):

@@ -11,6 +11,7 @@ from brokerlab.errors import Problem
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
+    Endpoint,
     Execution,
     FaultPlan,
     KeysPlan,
@@ -107,11 +108,11 @@ def cell_plan(
     broker: Broker,
     parameters: dict[Path, str],
     folder: FilePath,
-    endpoint: tuple[str, ...],
+    endpoint: Endpoint | None,
 ) -> CellPlan:
     """The cell of one broker. Swept `strongest` and `weakest` become the level they mean: one level is one cell."""
     durability = level(workload, broker.capabilities)
-    wanted = security(workload.security, folder, own_cluster=not endpoint)
+    wanted = security(workload.security, folder, own_cluster=endpoint is None)
     if ("durability",) in parameters:
         parameters = parameters | {("durability",): durability.value}
     shown = {path: _shown(text) for path, text in parameters.items()}
@@ -142,7 +143,8 @@ def cell_plan(
             FaultPlan(kind="kill", target=fault.kill, at_s=fault.at)
             for fault in sorted(workload.faults, key=lambda fault: fault.at)
         ),
-        endpoint=endpoint,
+        endpoint=endpoint.addresses if endpoint is not None else (),
+        endpoint_options=endpoint.options if endpoint is not None else {},
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.errors import Problem
-from brokerlab.model.plan import LeftOut
+from brokerlab.model.plan import Endpoint, LeftOut
 from brokerlab.workload.edge import ALL, Workload
 from brokerlab.workload.tree import SETTINGS, Path, Tree
 
@@ -20,7 +20,7 @@ class Everyone:
 
     known: Sequence[str]
     broker_named: BrokerNamed
-    endpoints: Mapping[str, tuple[str, ...]]
+    endpoints: Mapping[str, Endpoint]
     left_out: dict[LeftOut, None] = field(default_factory=dict)
     _why_not: dict[str, str] = field(default_factory=dict)
 

@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.errors import NotFoundError, Problem, WorkloadError
-from brokerlab.model.plan import CellPlan, LeftOut, RunPlan
+from brokerlab.model.plan import CellPlan, Endpoint, LeftOut, RunPlan
 from brokerlab.workload import shipped
 from brokerlab.workload.capabilities import capability_problems, own_problems
 from brokerlab.workload.cells import Combination, cell_plan, combinations, concerns, interleaved
@@ -33,13 +33,13 @@ def plan_workload(
     brokers: Sequence[str] | None = None,
     repeats: int | None = None,
     tag: str | None = None,
-    endpoints: Mapping[str, tuple[str, ...]] = {},
+    endpoints: Mapping[str, Endpoint] = {},
     broker_named: BrokerNamed,
     known_brokers: Sequence[str] = (),
     now_unix_s: float | None = None,
 ) -> RunPlan:
     """The plan of a run. `source` is a file or the name of a shipped workload; `overrides` are `path=value`;
-    `endpoints` are addresses of brokers the user runs, by broker; `known_brokers` is what `all` is chosen from. Raises
+    `endpoints` are those of brokers the user runs, by broker; `known_brokers` is what `all` is chosen from. Raises
     WorkloadError with every problem found."""
     text, file, folder = _source_text(source)
     tree = read_tree(text, file)
@@ -117,7 +117,7 @@ def _checked(
         broker = _known(everyone.broker_named, name, tree, path, problems)
         if broker is None:
             continue
-        endpoint = tuple(everyone.endpoints.get(name, ()))
+        endpoint = everyone.endpoints.get(name)
         parameters = concerns(combination, name)
         cell = cell_plan(
             workload, cell="c00", broker=broker, parameters=parameters, folder=folder, endpoint=endpoint

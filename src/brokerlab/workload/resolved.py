@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 
 from brokerlab.brokers.contract import Capabilities
 from brokerlab.model import plan
-from brokerlab.model.plan import Durability
+from brokerlab.model.plan import Durability, Endpoint
 from brokerlab.workload.edge import Security, Workload
 from brokerlab.workload.tree import Path
 
@@ -37,9 +37,9 @@ def security(given: Security | None, folder: FilePath, *, own_cluster: bool) -> 
     return plan.Security(tls=given.tls, ca_file=trusted, user=given.user, password=password)
 
 
-def endpoint_problems(workload: Workload, broker: str, endpoint: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
+def endpoint_problems(workload: Workload, broker: str, endpoint: Endpoint | None) -> Iterator[tuple[Path, str]]:
     """What cannot be said of a broker the user runs."""
-    if endpoint and workload.durability in WORDS:
+    if endpoint is not None and workload.durability in WORDS:
         yield ("durability",), f"{broker} is given with --endpoint: say the level you have set it up for, L1 to L4"
 
 

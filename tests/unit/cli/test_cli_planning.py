@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from brokerlab.brokers.registry import BROKERS
 from brokerlab.cli.estimate import estimate
 from brokerlab.cli.main import cli
-from brokerlab.cli.planning import endpoint_addresses, plan_from
+from brokerlab.cli.planning import given_endpoints, plan_from
 from brokerlab.errors import UserError
 
 
@@ -65,10 +65,35 @@ def test_an_endpoint_stands_in_the_plan_and_in_what_is_used() -> None:
     assert "127.0.0.1:9092" in said["settings"]["c01"]["broker"]
 
 
+def test_options_of_an_endpoint_stand_in_the_plan() -> None:
+    given = ("rabbitmq-stream=127.0.0.1:5672", "rabbitmq-stream.stream=127.0.0.1:5552,127.0.0.1:5553")
+    flags = [word for text in given for word in ("--endpoint", text)]
+    said = _json("plan", "steady", "--broker", "rabbitmq-stream", "--set", "durability=L4", *flags)
+    assert said["plan"]["cells"][0]["endpoint_options"] == {"stream": "127.0.0.1:5552,127.0.0.1:5553"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ("rabbitmq-stream=127.0.0.1:5672", "rabbitmq-stream.steam=127.0.0.1:5552"),
+            "rabbitmq-stream.stream=HOST:PORT",
+        ),
+        (("kafka=127.0.0.1:9092", "kafka.web=http://127.0.0.1:1"), "it has none"),
+        (("pulsar.web=http://127.0.0.1:8080",), "pulsar=HOST:PORT"),
+        (("nats=127.0.0.1:4222", "nats.monitoring="), "nats.monitoring=http"),
+    ],
+)
+def test_an_option_nobody_offers_is_refused_with_those_there_are(given: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        given_endpoints(given)
+    assert said in str(caught.value.hint)
+
+
 @pytest.mark.parametrize("text", ["127.0.0.1:9092", "memory=127.0.0.1", "memory=:9092", "memory=a:99999", "memory="])
 def test_an_endpoint_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UserError) as caught:
-        endpoint_addresses((text,))
+        given_endpoints((text,))
     assert "kafka=127.0.0.1:9092" in str(caught.value.hint)
 
 

@@ -48,6 +48,7 @@ class NatsBroker:
         acknowledgement="a quorum of the stream's replicas has written it; fsynced before only with sync_interval always",
         security=("tls", "password"),
         can_lose_a_node=(3,),
+        endpoint_options={"monitoring": "http://HOST:PORT[,...]: its monitoring, which tells sync_interval"},
     )
 
     def installation(self) -> Installation:

@@ -45,6 +45,7 @@ class PostgresqlBroker:
         acknowledgement="the transaction that inserted it has committed, the way synchronous_commit says",
         security=("tls", "password"),
         can_lose_a_node=(3,),
+        endpoint_options={"database": "the database to use", "user": "whom to be without a password"},
     )
 
     def installation(self) -> Installation:

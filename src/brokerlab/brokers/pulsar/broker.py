@@ -48,6 +48,10 @@ class PulsarBroker:
         ),
         security=("tls", "password"),
         can_lose_a_node=(3,),
+        endpoint_options={
+            "web": "http://HOST:PORT[,...]: the brokers' administrative interface, where it is not at port 8080 or 8443",
+            "bookies": "http://HOST:PORT[,...]: the bookies' own, which tells their journal's settings",
+        },
     )
 
     def installation(self) -> Installation:

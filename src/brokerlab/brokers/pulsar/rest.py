@@ -69,7 +69,7 @@ class Rest:
                 last = e
         raise BrokerError(
             f"Pulsar's administrative interface does not answer at {', '.join(self._addresses)}: {last}",
-            hint="check the address, and http or https; the endpoint's option `web` names another",
+            hint="check the address, and http or https; --endpoint pulsar.web=http://HOST:PORT names another",
         ) from last
 
     def _follow(self, method: str, url: str, data: bytes | None) -> Any:

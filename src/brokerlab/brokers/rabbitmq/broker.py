@@ -49,6 +49,10 @@ class RabbitBroker:
             acknowledgement=_PROMISES[queue_kind],
             security=("tls", "password"),
             can_lose_a_node=() if queue_kind == "classic" else (3,),  # a classic queue lives on one node
+            endpoint_options={
+                "management": "http://HOST:PORT[,...]: the management plugin, which tells what kind of queue it is and its replicas",
+                **({"stream": "HOST:PORT[,...]: the listeners of the stream protocol"} if is_stream else {}),
+            },
         )
 
     def installation(self) -> Installation:

@@ -60,7 +60,8 @@ class StreamLink(Link):
         known = addresses_from(endpoint, first, "stream")
         if not known:
             raise BrokerError(
-                "no address of the stream listener is known", hint="give it as the endpoint's option `stream`"
+                "no address of the stream listener is known",
+                hint="--endpoint rabbitmq-stream.stream=HOST:PORT gives it",
             )
         return known
 

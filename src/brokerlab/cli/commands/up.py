@@ -11,7 +11,7 @@ import click
 
 from brokerlab.cli import options
 from brokerlab.cli.progress import listening
-from brokerlab.cli.standing import security_fields, standing_directory, status_lines
+from brokerlab.cli.standing import standing_directory, status_lines, use_flags
 from brokerlab.cli.text import print_json
 
 if TYPE_CHECKING:
@@ -114,6 +114,5 @@ def _print(status: dict[str, Any], as_json: bool) -> None:
         click.echo(f"{status['broker']} is up already")
     for line in status_lines(status):
         click.echo(line)
-    flags = "".join(f" --set security.{name}={value}" for name, value in security_fields(status).items())
-    click.echo(f"use it:   brokerlab run FILE --endpoint {status['broker']}={','.join(status['endpoint'])}{flags}")
+    click.echo(f"use it:   brokerlab run FILE {' '.join(use_flags(status))}")
     click.echo(f"stop it:  brokerlab down {status['broker']}")

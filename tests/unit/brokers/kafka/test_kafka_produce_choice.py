@@ -72,7 +72,7 @@ def test_security_is_left_to_librdkafka() -> None:
 
 def test_defaults_are_librdkafkas_but_for_the_requests_under_way() -> None:
     assert _settings(plan({})).tolist() == [
-        1, 5 * MS, 1_000_000, 10_000, 32, 1_000_000, 30_000, 7000 * MS, 2_147_483_647, 100 * MS,
+        1, 5 * MS, 1_000_000, 10_000, 5, 1_000_000, 30_000, 7000 * MS, 2_147_483_647, 100 * MS,
     ]  # fmt: skip
 
 
