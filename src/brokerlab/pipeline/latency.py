@@ -7,10 +7,10 @@ would be hundreds of times as many, each with its key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -30,7 +30,8 @@ _COLUMNS = {c.name: c for c in (*AGENT, *LATENCY_PER_SECOND.columns, *LATENCY_PE
 
 
 def merged_table(key: tuple[str, ...]) -> Table:
-    """What `merged` makes: a histogram and the exact sums of the same samples."""
+    """What `merged` makes: a histogram and exact figures of the same samples; without any, `min_ns` and `max_ns` are null,
+    so that they do not count when it is merged again."""
     columns = (
         Column("buckets", "array<int>", "1", "bucket numbers with a count, ascending"),
         Column("counts", "array<long>", "1", "samples in each of those buckets"),
@@ -38,7 +39,8 @@ def merged_table(key: tuple[str, ...]) -> Table:
     )
     figures = ("count", "negative", "min_ns", "max_ns", "mean_ns", *QUANTILES)
     names = (*key, *figures)
-    return Table("merged_latency", "Histograms added up by a key.", (*(_COLUMNS[name] for name in names), *columns))
+    known = (replace(_COLUMNS[name], nullable=name in ("min_ns", "max_ns")) for name in names)
+    return Table("merged_latency", "Histograms added up by a key.", (*known, *columns))
 
 
 def samples(interval: DataFrame) -> DataFrame:
@@ -73,19 +75,19 @@ def merged(samples: DataFrame, key: tuple[str, ...], within: tuple[str, ...] | N
     every agent would be mostly calling.
     """
     rows = samples.select(*key, "buckets", "counts", "negative", "min_ns", "max_ns", "sum_ns")
-    return rows.groupBy(*(within or key)).applyInArrow(_merging(key), spark_schema(merged_table(key)))
+    return rows.groupBy(*(within or key)).applyInArrow(merging(key), spark_schema(merged_table(key)))
 
 
-def _merging(key: tuple[str, ...]) -> Callable[[pa.Table], pa.Table]:
+def merging(key: tuple[str, ...]) -> Callable[[pa.Table], pa.Table]:
+    """The function behind `merged`, on Arrow tables."""
     schema = arrow_schema(merged_table(key)).remove_metadata()
 
-    def merging(rows: pa.Table) -> pa.Table:
+    def merge_rows(rows: pa.Table) -> pa.Table:
         numbered = rows.append_column("row", pa.array(np.arange(len(rows))))
         sums = [("negative", "sum"), ("min_ns", "min"), ("max_ns", "max"), ("sum_ns", "sum"), ("row", "list")]
         groups = numbered.group_by(list(key), use_threads=False).aggregate(sums)
         histograms = merge(*_histogram_columns(rows, groups["row_list"].combine_chunks()))
-        count = np.add.reduceat(np.append(histograms.count, 0), histograms.offsets[:-1])
-        count[np.diff(histograms.offsets) == 0] = 0
+        count = np.diff(histograms.counted())
         total = groups["sum_ns_sum"].to_numpy()
         made = {
             **{name: groups[name] for name in key},
@@ -95,15 +97,15 @@ def _merging(key: tuple[str, ...]) -> Callable[[pa.Table], pa.Table]:
             "counts": pa.ListArray.from_arrays(histograms.offsets.astype(np.int32), histograms.count),
             "count": count,
             "negative": groups["negative_sum"],
-            "min_ns": pc.fill_null(groups["min_ns_min"], 0),
-            "max_ns": pc.fill_null(groups["max_ns_max"], 0),
+            "min_ns": groups["min_ns_min"],
+            "max_ns": groups["max_ns_max"],
             "sum_ns": total,
             "mean_ns": np.where(count > 0, total / np.maximum(count, 1), 0.0),
             **{name: quantiles_ns(histograms, q) for name, q in QUANTILES.items()},
         }
         return pa.table({name: made[name] for name in schema.names}, schema)
 
-    return merging
+    return merge_rows
 
 
 def _histogram_columns(rows: pa.Table, members: pa.ListArray) -> tuple[np.ndarray, int, np.ndarray, np.ndarray]:
@@ -130,7 +132,7 @@ def with_all_repeats(frame: DataFrame) -> DataFrame:
 
 def latency_per_phase(per_phase: DataFrame) -> DataFrame:
     """`per_phase` is merged by PHASE_KEY, with all repeats. Only-negative samples leave quantiles of 0."""
-    return declared(per_phase, LATENCY_PER_PHASE)
+    return declared(per_phase.na.fill(0, ["min_ns", "max_ns"]), LATENCY_PER_PHASE)
 
 
 def latency_histogram(per_phase: DataFrame) -> DataFrame:

@@ -24,6 +24,10 @@ class Histograms:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def counted(self) -> Int64s:
+        """Samples before each histogram and, last, of all: with differences those of each."""
+        return np.concatenate([[0], np.cumsum(self.count)])[self.offsets]
+
     def owner(self) -> Int64s:
         """The histogram each bucket belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
@@ -43,11 +47,11 @@ def merge(owner: Int64s, owners: int, bucket: Int64s, count: Int64s) -> Histogra
 
 def quantiles_ns(histograms: Histograms, q: float) -> Int64s:
     """Of each histogram the upper bound of the bucket that holds the sample of rank ceil(q x n); 0 without samples."""
-    up_to = np.concatenate([[0], np.cumsum(histograms.count)])
-    before, after = up_to[histograms.offsets[:-1]], up_to[histograms.offsets[1:]]
-    rank = np.maximum(np.ceil(q * (after - before) - 1e-9).astype(np.int64), 1)
-    holder = np.searchsorted(up_to[1:], before + rank)
-    some = after > before
+    counted = histograms.counted()
+    samples = np.diff(counted)
+    rank = np.maximum(np.ceil(q * samples - 1e-9).astype(np.int64), 1)
+    holder = np.searchsorted(np.cumsum(histograms.count), counted[:-1] + rank)
+    some = samples > 0
     found = np.zeros(len(histograms), np.int64)
     found[some] = lower_bounds_ns(histograms.bucket[holder[some]] + 1) - 1
     return found

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brokerlab.model.histogram import BUCKETS, bucket_of, lower_bound_ns, lower_bounds_ns, upper_bound_ns
+from brokerlab.pipeline.latency import PHASE_KEY, SECOND_KEY, merging
 from brokerlab.pipeline.merging import BAND_BITS, QUANTILES, band_bounds_ns, bands, merge, quantiles_ns
 
 _SAMPLES = st.lists(st.integers(0, 1 << 40), max_size=60)
@@ -51,3 +53,33 @@ def test_bands_follow_each_other_without_gap_four_to_an_octave() -> None:
     octave = 1 << BAND_BITS
     assert lower[40 + octave] == 2 * lower[40]
     assert lower[60 + octave] == 2 * lower[60]
+
+
+def test_a_second_with_only_negative_samples_leaves_the_phases_smallest_sample_alone() -> None:
+    key = {"cell": "c01", "repeat": 1, "phase": "measure", "measure": "end_to_end_latency", "group": "g"}
+    bucket = int(bucket_of(np.array([5000]))[0])
+    figures = {"negative": 0, "min_ns": 5000, "max_ns": 5001, "sum_ns": 10_001}
+    some = key | {"second_unix_s": 1, "buckets": [bucket], "counts": [2]} | figures
+    none = key | {
+        "second_unix_s": 2,
+        "buckets": [],
+        "counts": [],
+        "negative": 3,
+        "min_ns": None,
+        "max_ns": None,
+        "sum_ns": 0,
+    }
+    types = {
+        "buckets": pa.list_(pa.int32()),
+        "counts": pa.list_(pa.int64()),
+        "min_ns": pa.int64(),
+        "max_ns": pa.int64(),
+    }
+    schema = pa.schema(
+        [(name, types.get(name, pa.string() if isinstance(v, str) else pa.int64())) for name, v in some.items()]
+    )
+    seconds = merging(SECOND_KEY)(pa.Table.from_pylist([some, none], schema))
+    assert [(r["count"], r["negative"], r["min_ns"]) for r in seconds.to_pylist()] == [(2, 0, 5000), (0, 3, None)]
+    (phase,) = merging(PHASE_KEY)(seconds).to_pylist()
+    assert (phase["count"], phase["negative"], phase["min_ns"], phase["max_ns"]) == (2, 3, 5000, 5001)
+    assert phase["mean_ns"] == 5000.5
