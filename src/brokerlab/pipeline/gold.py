@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -48,13 +50,14 @@ def make_gold(
     try:
         return _make_gold(spark, bronze, facts, planned)
     finally:
-        spark.catalog.clearCache()
+        with suppress(Py4JError):  # after Ctrl-C the connection may be broken, and the session ends anyway
+            spark.catalog.clearCache()
 
 
 def _make_gold(
     spark: SparkSession, bronze: Bronze, facts: Callable[..., list[ExecutionFacts]], planned: list[str]
 ) -> Gold:
-    with ThreadPoolExecutor(QUERIES_AT_ONCE) as pool:
+    with queries_at_once() as pool:
         judged = pool.map(lambda t: validated(read_bronze(spark, bronze, t), t, planned), bronze.tables())
         silver = dict(zip((t.name for t in bronze.tables()), judged, strict=True))
         first = pool.submit(_first, bronze, silver, facts)
@@ -65,6 +68,19 @@ def _make_gold(
     outages = made.pop(OUTAGES).to_pylist() if OUTAGES in made else []
     made[result.QUARANTINED_ROW.name] = _in_order(found.rejected, result.QUARANTINED_ROW)
     return Gold(made, found.events, found.errors, found.executions, outages)
+
+
+@contextmanager
+def queries_at_once() -> Iterator[ThreadPoolExecutor]:
+    """A pool that is waited for only when all went well: a query that Spark cancelled, as it does on Ctrl-C, may wait
+    for its answer until the JVM is gone."""
+    pool = ThreadPoolExecutor(QUERIES_AT_ONCE)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,6 +85,8 @@ def spark_session(java_home: Path | None = None) -> Iterator[SparkSession]:
 def _start(scratch: Path, archive: _ClassArchive) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what matters of a broken connection is raised
+    logging.getLogger().addHandler(logging.NullHandler())  # and py4j tells the root logger of Ctrl-C, with a traceback
     (scratch / "log4j2.properties").write_text(_LOG4J)
     flags = [*JVM_FLAGS, f"-Dlog4j2.configurationFile={scratch / 'log4j2.properties'}", *archive.flags()]
     builder = (
@@ -96,7 +101,7 @@ def _start(scratch: Path, archive: _ClassArchive) -> SparkSession:
         builder = builder.config(name, value)
     said = scratch / "jvm.log"
     try:
-        with _stderr_to(said):
+        with _stderr_to(said), _own_interrupts():
             session = builder.getOrCreate()
             session.sparkContext.setLogLevel("ERROR")
     except Exception as e:
@@ -108,15 +113,21 @@ def _start(scratch: Path, archive: _ClassArchive) -> SparkSession:
 
 
 def _stop(session: SparkSession, archive: _ClassArchive) -> None:
-    """Stop Spark and end its JVM, so that the next session in this process gets its own flags and Java."""
+    """Stop Spark and end its JVM, so that the next session in this process gets its own flags and Java.
+
+    After Ctrl-C connections to the JVM may be broken; it ends all the same, when its standard input does.
+    """
+    from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
-    session.stop()
+    with suppress(Py4JError, OSError):
+        session.stop()
     gateway = SparkContext._gateway
     if gateway is None:
         return
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-    gateway.shutdown()
+    with suppress(Py4JError, OSError):
+        gateway.shutdown()
     SparkContext._gateway = None
     SparkContext._jvm = None
     if process is None:
@@ -146,6 +157,16 @@ def _stderr_to(file: Path) -> Iterator[None]:
                 os.dup2(saved, 2)
     finally:
         os.close(saved)
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Ctrl-C stays ours. Spark's handler asks the JVM to cancel its jobs, from wherever Python happens to be: seen were
+    tracebacks, and queries that waited for their answer for ever. Stopping the session ends them as well."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from brokerlab.errors import NotFoundError, WorkloadError
-from brokerlab.model.plan import RunPlan
+from brokerlab.model.plan import Endpoint, RunPlan
 from brokerlab.workload.load import plan_workload
 
 NOW = 1_800_000_000.0
@@ -171,7 +171,7 @@ def test_flags_come_after_the_file(plan):
         overrides=["producers.rate=100/s", "consumers.start=tailing", "broker_settings.able.flush.messages=7"],
         brokers=["able"],
         repeats=2,
-        endpoints={"able": ("127.0.0.1:9",)},
+        endpoints={"able": Endpoint(addresses=("127.0.0.1:9",))},
     )
     (cell,) = run.cells
     assert cell.producers.schedule.rate_per_s == 25
@@ -205,7 +205,7 @@ def test_the_fingerprint_depends_on_what_decides_the_plan_and_on_nothing_else(pl
         plan(FULL, overrides=["seed=9"]),
         plan(FULL.replace("seed: 9", "seed: 8")),
         plan(FULL.replace("< 20ms", "< 21ms")),
-        plan(FULL, endpoints={"able": ("127.0.0.1:9",)}),
+        plan(FULL, endpoints={"able": Endpoint(addresses=("127.0.0.1:9",))}),
     ]
     assert len({first, *(run.fingerprint for run in others)}) == len(others) + 1
 
@@ -217,7 +217,7 @@ def test_a_name_that_is_neither_file_nor_shipped_gets_the_nearest(broker_named):
 
 def test_an_endpoint_of_a_broker_that_is_not_asked_is_a_problem(plan):
     with pytest.raises(WorkloadError, match="--endpoint other: brokers: other is not among"):
-        plan(SMALL, endpoints={"other": ("127.0.0.1:9",)})
+        plan(SMALL, endpoints={"other": Endpoint(addresses=("127.0.0.1:9",))})
 
 
 def test_the_plan_survives_json(plan):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from brokerlab.errors import Problem, WorkloadError
+from brokerlab.model.plan import Endpoint
 from brokerlab.workload.load import plan_workload
 
 GOOD = """\
@@ -355,7 +356,14 @@ faults:
     [
         ("plain", 1, "L4", "5s", {}, "plain has no cluster here that can lose a node"),
         ("able", 1, "L4", "5s", {}, "able with 1 node cannot lose one: set cluster.nodes to 3"),
-        ("able", 3, "L1", "5s", {"able": ("h:1",)}, "only nodes of a cluster started here are killed"),
+        (
+            "able",
+            3,
+            "L1",
+            "5s",
+            {"able": Endpoint(addresses=("h:1",))},
+            "only nodes of a cluster started here are killed",
+        ),
         ("able", 3, "L1", "10s", {}, "faults[0].at: is not within measure (10 s)"),
         ("able", 3, "L1", "5", {}, "faults[0].at: wants a duration"),
         ("able", 3, "L1", "5s, kil: x", {}, "faults[0].kil: is not a field; did you mean 'kill'?"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from brokerlab.errors import Problem, WorkloadError
-from brokerlab.model.plan import RunPlan
+from brokerlab.model.plan import Endpoint, RunPlan
 from brokerlab.workload.hidden import kept_text
 from brokerlab.workload.load import plan_workload
 
@@ -73,7 +73,7 @@ def test_another_reference_is_another_run(plan):
 def test_files_are_looked_for_beside_the_workload(plan, tmp_path):
     (tmp_path / "ca.pem").write_text("")
     text = GOOD.replace("env:LAB_PASSWORD", "file:word.txt\n  ca_file: ca.pem")
-    (cell,) = plan(text, endpoints={"safe": ("127.0.0.1:1",)}).cells
+    (cell,) = plan(text, endpoints={"safe": Endpoint(addresses=("127.0.0.1:1",))}).cells
     assert cell.security is not None
     assert cell.security.password == f"file:{tmp_path / 'word.txt'}"
     assert cell.security.ca_file == str(tmp_path / "ca.pem")

@@ -6,7 +6,7 @@ import pytest
 
 from brokerlab.brokers.contract import Installation
 from brokerlab.errors import WorkloadError
-from brokerlab.model.plan import RunPlan
+from brokerlab.model.plan import Endpoint, RunPlan
 from brokerlab.workload.load import plan_workload
 
 BASE = """\
@@ -77,7 +77,7 @@ def test_swept_words_name_the_level_and_one_level_is_one_cell(plan):
 
 def test_a_word_says_nothing_of_a_broker_the_user_runs(plan):
     with pytest.raises(WorkloadError, match="say the level you have set it up for"):
-        plan(BASE, overrides=["durability=strongest"], endpoints={"able": ("127.0.0.1:1",)})
+        plan(BASE, overrides=["durability=strongest"], endpoints={"able": Endpoint(addresses=("127.0.0.1:1",))})
 
 
 def test_who_cannot_is_refused_with_a_line_each_that_says_what_it_could(plan):
@@ -144,6 +144,6 @@ def test_all_stands_alone(plan):
 
 
 def test_a_broker_the_user_runs_is_among_all_wherever_it_would_run(plan):
-    run = plan(BASE, brokers=["all"], endpoints={"away": ("127.0.0.1:1",)})
+    run = plan(BASE, brokers=["all"], endpoints={"away": Endpoint(addresses=("127.0.0.1:1",))})
     assert [c.broker for c in run.cells] == ["able", "plain", "away"]
     assert run.left_out == ()
