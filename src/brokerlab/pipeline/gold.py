@@ -72,8 +72,8 @@ def _make_gold(
 
 @contextmanager
 def queries_at_once() -> Iterator[ThreadPoolExecutor]:
-    """A pool that is waited for only when all went well: a query that Spark cancelled, as it does on Ctrl-C, may wait
-    for its answer until the JVM is gone."""
+    """A pool that is waited for only when all went well: after Ctrl-C a query may wait for its answer until the JVM is
+    gone."""
     pool = ThreadPoolExecutor(QUERIES_AT_ONCE)
     try:
         yield pool
