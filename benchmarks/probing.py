@@ -74,4 +74,5 @@ def _probed(name: str, node: NodeInfo, directory: Path) -> tuple[list[float], fl
         time.sleep(2)  # its first samples pay for imports
         found = _period([node.pid, probe.pid])
         probe.stdin.close()
+        probe.stdout.read()  # its last words, or it dies of nobody listening
     return found
