@@ -31,7 +31,7 @@ from brokerlab.native import library
 from brokerlab.native.loader import address
 from brokerlab.native.producing import REPORTS_MOST
 
-# Every tick may take a core from a broker that works on it: docs/performance.md has what 60 µs cost.
+# Every tick may take a core from a broker that works on it; answers end a wait anyway (rest_until in native/sender.c).
 CLOSED_TICK_MOST_NS = 300_000
 NEEDS_DUE, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION = 1, 2, 3, 4
 

@@ -104,7 +104,8 @@ def given_endpoints(given: tuple[str, ...]) -> dict[str, Endpoint]:
             continue
         if option not in offered or not value:
             known = "; ".join(f"{name}.{o}={meaning}" for o, meaning in offered.items()) or "it has none"
-            raise UserError(f"--endpoint {text!r}: {name} has no such option", hint=known)
+            wrong = f"{name} has no option {option!r}" if option not in offered else "nothing is given"
+            raise UserError(f"--endpoint {text!r}: {wrong}", hint=known)
         options.setdefault(name, {})[option] = value
     for name in options:
         if name not in addresses:

@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from brokerlab.model.blocks import Int64s
 
-SENT_AS = ("sent", "acknowledged", "rejected", "unknown")
-KINDS = (*SENT_AS, "received")
+KINDS = ("sent", "acknowledged", "rejected", "unknown", "received")
 MOST_RANGES = 1000
 
 

@@ -29,8 +29,8 @@ PATH = "native (Kafka protocol in C)"
 
 _MS = 1_000_000
 # In the order of bl_produce_new, behind acks: name, alias, default, and what one unit is in C. Defaults are librdkafka's,
-# but for the requests under way on a connection, where it knows no limit. 5 is that of Kafka's Java client, and what fits
-# into a broker's receive buffer (100 KiB) with batches of 16 KiB: with 10 and with 32 the broker needed more CPU for each.
+# but for the requests under way on a connection, where it knows no limit: 5 is that of Kafka's Java client. What more of
+# them do is not settled: docs/performance.md.
 _SETTINGS = (
     ("linger.ms", "queue.buffering.max.ms", 5.0, _MS),
     ("batch.size", "", 1_000_000, 1),
