@@ -185,14 +185,14 @@ int64_t bl_produce_send(producer *p, const uint8_t *buffer, const int64_t *offse
     int64_t now_ns = bl_now_ns(), now_ms = unix_ms();
     for (int64_t i = 0; i < n; i++) {
         lane *l = &p->lane[partitions[i]];
-        if (l->open && (l->open->size + record_most(lengths[i]) > (size_t)p->batch_bytes ||
-                        l->open->count >= p->batch_messages))
-            seal_open(p, l);
-        if (!l->open) {
-            l->open = batch_new(&p->spare_batches, partitions[i], now_ns, now_ms);
-            if (now_ns + p->linger_ns < p->look_ns) p->look_ns = now_ns + p->linger_ns;
-        }
-        batch_append(l->open, buffer + offsets[i], lengths[i], keys ? keys + 4 * i : NULL, first_index + i, now_ms);
+        const uint8_t *value = buffer + offsets[i], *key = keys ? keys + 4 * i : NULL;
+        if (l->open && l->open->count < p->batch_messages &&
+            batch_append(l->open, p->batch_bytes, value, lengths[i], key, first_index + i, now_ms))
+            continue;
+        if (l->open) seal_open(p, l);
+        l->open = batch_new(&p->spare_batches, partitions[i], now_ns, now_ms);
+        if (now_ns + p->linger_ns < p->look_ns) p->look_ns = now_ns + p->linger_ns;
+        batch_append(l->open, p->batch_bytes, value, lengths[i], key, first_index + i, now_ms);
     }
     p->unsettled += n;
     return n;

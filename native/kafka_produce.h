@@ -31,10 +31,10 @@ typedef struct {
 } batches;
 
 batch *batch_new(batches *spare, int32_t lane, int64_t now_ns, int64_t unix_ms);
-void batch_append(batch *, const uint8_t *value, int32_t bytes, const uint8_t *key, int64_t index, int64_t unix_ms);
+int batch_append(batch *, int64_t most, const uint8_t *value, int32_t bytes, const uint8_t *key, int64_t index,
+                 int64_t unix_ms);
 void batch_seal(batch *);
 void batch_free(batch *);
-size_t record_most(int32_t bytes);
 void batches_add(batches *, batch *);
 batch *batches_take(batches *);
 void batches_put_first(batches *to, batches *before);

@@ -6,12 +6,6 @@
 enum { HEADER = BL_BATCH_HEADER_BYTES, AT_LENGTH = 8, AT_EPOCH = 12, AT_MAGIC = 16, AT_CRC = 17, AT_ATTRIBUTES = 21 };
 enum { AT_LAST_DELTA = 23, AT_FIRST_MS = 27, AT_LAST_MS = 35, AT_PRODUCER = 43, AT_COUNT = 57 };
 enum { FIRST_CAPACITY = 32 << 10, FIRST_MESSAGES = 256 };
-/* Of a record besides its value: length 5, attributes 1, time 10, number 5, size of the key 5, key 4, size of the value
- * 5, headers 1. */
-enum { RECORD_OVERHEAD = 36 };
-
-size_t record_most(int32_t bytes) { return (size_t)bytes + RECORD_OVERHEAD; }
-
 batch *batch_new(batches *spare, int32_t lane, int64_t now_ns, int64_t unix_ms) {
     batch *b = batches_take(spare);
     if (!b) {
@@ -63,11 +57,15 @@ static inline int number_bytes(int64_t value) {
     return n;
 }
 
-/* One message more; its key, if any, is 4 bytes. */
-void batch_append(batch *b, const uint8_t *value, int32_t bytes, const uint8_t *key, int64_t index, int64_t unix_ms) {
-    make_room(b, record_most(bytes));
+/* One message more, unless the batch would become longer than `most`; the first always goes in. Returns whether it did.
+ * The key, if any, is 4 bytes. */
+int batch_append(batch *b, int64_t most, const uint8_t *value, int32_t bytes, const uint8_t *key, int64_t index,
+                 int64_t unix_ms) {
     int64_t later_ms = unix_ms - b->first_unix_ms;
     int64_t length = 1 + number_bytes(later_ms) + number_bytes(b->count) + (key ? 5 : 1) + number_bytes(bytes) + bytes + 1;
+    int64_t record_bytes = number_bytes(length) + length;
+    if (b->count && (int64_t)b->size + record_bytes > most) return 0;
+    make_room(b, (size_t)record_bytes);
     uint8_t *at = number(b->data + b->size, length);
     *at++ = 0; /* attributes */
     at = number(at, later_ms);
@@ -84,6 +82,7 @@ void batch_append(batch *b, const uint8_t *value, int32_t bytes, const uint8_t *
     b->size = (size_t)(at - b->data);
     b->index[b->count++] = index;
     if (unix_ms > b->last_unix_ms) b->last_unix_ms = unix_ms;
+    return 1;
 }
 
 static void put(uint8_t *at, int64_t value, int width) {
@@ -140,7 +139,7 @@ int64_t bl_batch_write(const uint8_t *values, const int64_t *offsets, const int3
     batches none = {NULL, NULL};
     batch *b = batch_new(&none, 0, 0, n ? unix_ms[0] : 0);
     for (int64_t i = 0; i < n; i++)
-        batch_append(b, values + offsets[i], lengths[i], keys ? keys + 4 * i : NULL, i, unix_ms[i]);
+        batch_append(b, INT64_MAX, values + offsets[i], lengths[i], keys ? keys + 4 * i : NULL, i, unix_ms[i]);
     batch_seal(b);
     int64_t size = (int64_t)b->size;
     if (size <= most) memcpy(to, b->data, b->size);

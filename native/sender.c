@@ -12,6 +12,10 @@
 enum { POLLED_MOST = 256 };
 enum { NEEDS_DUE = 1, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION };
 enum { REPORTS_MOST = 16384 };
+/* In a closed loop answers are looked for so long before the thread sleeps. A processor that is asleep takes longer to
+ * wake than an answer to come, in a virtual machine most of all, and the broker's next thread waits for it too. Longer
+ * takes more CPU than it is worth; docs/performance.md has the figures. */
+enum { LOOK_NS = 20000 };
 
 typedef int64_t send_function(void *client, uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
                               const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n);
@@ -186,6 +190,19 @@ static int64_t next_wake(sender *const *senders, int64_t n, int64_t now_ns, int6
     return awaited ? now_ns + tick : min64(soonest, now_ns + idle_ns);
 }
 
+/* Wait for one of the sockets, until the given time at the latest. Returns whether one is ready. */
+static int wait_for(struct pollfd *polled, int64_t count, int64_t look_ns, int64_t *now_ns, int64_t until_ns) {
+    int64_t asleep_ns = min64(*now_ns + look_ns, until_ns);
+    struct timespec limit = {0, 0};
+    int ready = 0;
+    for (; !ready && *now_ns < asleep_ns; *now_ns = bl_now_ns()) ready = ppoll(polled, (nfds_t)count, &limit, NULL) > 0;
+    if (ready || *now_ns >= until_ns) return ready;
+    limit = (struct timespec){(until_ns - *now_ns) / 1000000000, (until_ns - *now_ns) % 1000000000};
+    ready = ppoll(polled, (nfds_t)count, &limit, NULL) > 0;
+    *now_ns = bl_now_ns();
+    return ready;
+}
+
 /* Sleep until the given time; clients that have to be watched work meanwhile. In a closed loop an answer ends it: then
  * there is room for more. Returns the time. */
 static int64_t rest_until(sender *const *senders, int64_t n, int64_t now_ns, int64_t until_ns) {
@@ -200,9 +217,10 @@ static int64_t rest_until(sender *const *senders, int64_t n, int64_t now_ns, int
         }
         int came = 0;
         if (first_ns > now_ns) {
-            struct timespec limit = {(first_ns - now_ns) / 1000000000, (first_ns - now_ns) % 1000000000};
-            came = count ? ppoll(polled, (nfds_t)count, &limit, NULL) > 0 : 0;
-            now_ns = count ? bl_now_ns() : bl_sleep_until(first_ns);
+            if (count)
+                came = wait_for(polled, count, senders[0]->window ? LOOK_NS : 0, &now_ns, first_ns);
+            else
+                now_ns = bl_sleep_until(first_ns);
             if (now_ns >= until_ns) break;
         }
         for (int64_t i = 0; i < n; i++) senders[i]->settled(senders[i]->client, NULL, NULL, NULL, 0);

@@ -118,6 +118,14 @@ def test_a_full_batch_does_not_linger(make: Callable[..., Producer]) -> None:
     assert [len(r.values[A0]) for r in producer.heard()] == [4, 4]
 
 
+@pytest.mark.parametrize(("room", "counts"), [(2 * 109, [2, 2]), (2 * 109 - 1, [1, 1, 1, 1])])
+def test_a_batch_is_filled_to_the_last_byte(make: Callable[..., Producer], room: int, counts: list[int]) -> None:
+    """A record of 100 bytes takes 109: its length 2, attributes, time, number and key 1 each, size 2, headers 1."""
+    producer = make(linger_ns=3600 * SECOND_NS, batch_bytes=61 + room)
+    producer.send(*((0, bytes(100)) for _ in range(5)))
+    assert [len(r.values[A0]) for r in producer.heard()] == counts
+
+
 def test_a_message_larger_than_a_batch_goes_alone(make: Callable[..., Producer]) -> None:
     producer = make()
     producer.send((0, b"x"), (0, bytes(50_000)), (0, b"y"))
