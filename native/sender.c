@@ -15,7 +15,7 @@ enum { REPORTS_MOST = 16384 };
 /* In a closed loop answers are looked for so long before the thread sleeps. A processor that is asleep takes longer to
  * wake than an answer to come, in a virtual machine most of all, and the broker's next thread waits for it too. Longer
  * takes more CPU than it is worth; docs/performance.md has the figures. */
-enum { LOOK_NS = 20000 };
+enum { LOOK_NS = 30000 };
 
 typedef int64_t send_function(void *client, uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
                               const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n);
