@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument(
         "subjects", nargs="*", metavar="subject", help=f"of {', '.join(SUBJECTS)}; all when none is given"
     )
-    parser.add_argument("--rounds", type=int, default=5, help="rounds a side (default 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of publishing, consuming and pacing (default 5)")
     parser.add_argument("--quick", action="store_true", help="far too few records: only to see that it works")
     given = parser.parse_args()
     wrong = [s for s in given.subjects if s not in SUBJECTS]
@@ -40,7 +40,7 @@ def main() -> None:
         if "accounting" in subjects:
             parts.append(accounting())
         if "pacing" in subjects:
-            parts.append(pacing(directory, 1 if given.quick else 3))
+            parts.append(pacing(directory, 1 if given.quick else given.rounds))
         if "probing" in subjects:
             parts.append(probing(directory, 2 if given.quick else 4))
         if {"publish", "consume"} & set(subjects):
