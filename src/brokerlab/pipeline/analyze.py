@@ -24,8 +24,8 @@ from brokerlab.results.directory import RunDirectory, write_json
 from brokerlab.results.tables import COMPARISON, FAULT, RESULT_TABLES, RUN_SUMMARY
 from brokerlab.results.verdict import Verdict
 
-READ_BY_VERDICT = ("rate_per_second", "latency_per_phase", "latency_histogram", "delivery", "agent_health",
-                   "reading_per_second", "steadiness", "quarantined_row")  # fmt: skip
+READ_BY_VERDICT = ("rate_per_second", "latency_per_second", "latency_per_phase", "latency_histogram", "delivery",
+                   "agent_health", "reading_per_second", "steadiness", "quarantined_row")  # fmt: skip
 
 
 def analyze(run_directory: Path, *, java_home: Path | None = None) -> Verdict:

@@ -12,20 +12,15 @@ from brokerlab.model.plan import Phase
 from brokerlab.pipeline.executions import event_detail
 from brokerlab.pipeline.fault_checks import as_expected, planned_faults
 from brokerlab.pipeline.findings import Findings, Weight, is_closed, reason
+from brokerlab.pipeline.machine_checks import noisy_neighbour, send_delay
 from brokerlab.pipeline.summary import measured_bounds
 from brokerlab.results.verdict import Reason
 
 ACHIEVED_LIMIT = 0.99
-SEND_DELAY_SHARE_LIMIT = 0.10
-# Lateness up to 1 ms is the grain of a scheduler whose cores the broker shares: said with its number, not held against
-# the run, whatever share of a short latency it is.
-SEND_DELAY_FLOOR_NS = 1_000_000
 AGENT_CPU_LIMIT = 0.90
 BEHIND_SHARE = 0.01  # of a second's messages: less is a tick or two
-NOISE_LIMIT_CORES = 0.20
 SHORTEST_MEASURE_S = 5
 CUT_SHORT_SHARE = 0.90
-NOISE_METRICS = {"cpu_steal_cores": "taken by the hypervisor", "cpu_foreign_cores": "used by other programs"}
 LAST_LINES = 3
 DEATHS = {
     "node_died": ("broker_died", "broker node {name} died while it was needed"),
@@ -78,29 +73,6 @@ def target_not_scheduled(f: Findings) -> Iterable[Reason]:
             yield reason("load_not_delivered", "invalid", {"cell": name, "repeat": repeat}, text, share, ACHIEVED_LIMIT)
 
 
-def send_delay(f: Findings) -> Iterable[Reason]:
-    """Open loop: p99 of our own lateness above 10 % of the latency's p99; up to 1 ms it is only noted."""
-    p99: dict[tuple[str, int], dict[str, int]] = {}
-    for row in f.rows("latency_per_phase"):
-        if row["phase"] == Phase.MEASURE.value and row["repeat"] > 0 and row["count"] > 0:
-            of = p99.setdefault((row["cell"], row["repeat"]), {})
-            of[row["measure"]] = max(of.get(row["measure"], 0), row["p99_ns"])
-    for (cell, repeat), of in sorted(p99.items()):
-        latency = of.get("end_to_end_latency", of.get("publish_latency"))
-        delay = of.get("send_delay", 0)
-        if is_closed(f.cell(cell)) or latency is None or delay <= latency * SEND_DELAY_SHARE_LIMIT:
-            continue
-        late = delay > SEND_DELAY_FLOOR_NS
-        begin = "the agent itself was late" if late else "part of the latency is the agent's own lateness"
-        text = (
-            f"{begin}: send_delay p99 {delay / 1e6:.1f} ms is {delay / latency:.0%} of the latency's p99"
-            f" {latency / 1e6:.1f} ms (at most {SEND_DELAY_SHARE_LIMIT:.0%} above {SEND_DELAY_FLOOR_NS / 1e6:.0f} ms)"
-        )
-        where = {"cell": cell, "repeat": repeat}
-        weight: Weight = "invalid" if late else "note"
-        yield reason("send_delay", weight, where, text, delay / latency, SEND_DELAY_SHARE_LIMIT)
-
-
 def agent_saturated(f: Findings) -> Iterable[Reason]:
     """An agent above 90 % of a core while behind: producers by their schedule, consumers by what was sent."""
     for row in f.rows("agent_health"):
@@ -121,20 +93,6 @@ def agent_saturated(f: Findings) -> Iterable[Reason]:
         tail = "the maximum found may be the agent's, not the broker's" if closed else "it was behind: it was the limit"
         text = f"agent {row['agent']} used {cpu:.2f} cores (limit {AGENT_CPU_LIMIT}); {tail}"
         yield reason("agent_saturated", weight, row, text, cpu, AGENT_CPU_LIMIT)
-
-
-def noisy_neighbour(f: Findings) -> Iterable[Reason]:
-    """Mean over the measure phase of CPU that others took, above 20 % of a core."""
-    values: dict[tuple[str, int, str], list[float]] = {}
-    for row in f.rows("reading_per_second"):
-        if row["subject"] == "host" and row["phase"] == Phase.MEASURE.value and row["metric"] in NOISE_METRICS:
-            values.setdefault((row["cell"], row["repeat"], row["metric"]), []).append(row["value"])
-    for (cell, repeat, metric), of in sorted(values.items()):
-        mean = sum(of) / len(of)
-        if mean > NOISE_LIMIT_CORES:
-            text = f"{mean:.2f} cores were {NOISE_METRICS[metric]} (limit {NOISE_LIMIT_CORES})"
-            row = {"cell": cell, "repeat": repeat}
-            yield reason("noisy_neighbour", "cannot tell", row, text, mean, NOISE_LIMIT_CORES)
 
 
 def drain_incomplete(f: Findings) -> Iterable[Reason]:

@@ -53,8 +53,20 @@ def good_tables() -> dict[str, list[dict[str, Any]]]:
     agent = {**where, "agent": "producer-1", "role": "producer", "cpu_cores_mean": 0.4, "behind_max": 0}
     reading = {**where, "second_unix_s": START + 3, "phase": "measure", "subject": "host", "unit": "cores"}
     steady = {**where, "series": "sent", "seconds": 7, "variation": 0.01, "slope_per_minute": 0.0, "label": "flat"}
+    delays = [
+        {
+            **where,
+            "second_unix_s": START + i,
+            "phase": "measure",
+            "measure": "send_delay",
+            "group": "",
+            "p99_ns": 100_000,
+        }
+        for i in range(2, 10)
+    ]
     return {
         "rate_per_second": rates,
+        "latency_per_second": delays,
         "latency_per_phase": phases,
         "latency_histogram": histograms,
         "delivery": [{**where, "group": "g1", "drained": True, **delivery}],
@@ -156,6 +168,25 @@ def test_sends_that_slip_into_the_drain_are_not_in_time() -> None:
     verdict = make_verdict(findings(tables))
     (reason,) = [r for r in verdict.reasons if r.code == "load_not_delivered"]
     assert (reason.value, reason.limit) == (pytest.approx(0.92), 0.99)
+
+
+@pytest.mark.parametrize(
+    ("metric", "second", "value", "said"),
+    [
+        ("cpu_steal_cores", START + 3, 0.18, "when 0.18 cores were taken by the hypervisor"),
+        ("cpu_foreign_cores", START + 5, 0.4, "when 0.40 cores were used by other programs"),
+        ("cpu_foreign_cores", START + 6, 0.4, "when nobody else took CPU"),  # in another second
+        ("cpu_steal_cores", START + 4, 0.01, "when nobody else took CPU"),
+    ],
+)
+def test_who_was_late_says_when_and_who_had_the_processors(metric: str, second: int, value: float, said: str) -> None:
+    tables = changed("latency_per_phase", {"p99_ns": 3_000_000}, measure="send_delay")
+    for row in tables["latency_per_second"]:
+        row["p99_ns"] = 31_500_000 if row["second_unix_s"] == START + 4 else row["p99_ns"]
+    (reading, _) = tables["reading_per_second"]
+    tables["reading_per_second"] = [{**reading, "metric": metric, "second_unix_s": second, "value": value}]
+    (late,) = [r for r in make_verdict(findings(tables)).reasons if r.code == "send_delay"]
+    assert "worst at 00:16:44 UTC, 31.5 ms, " + said in late.text
 
 
 def test_closed_loop_has_no_target_and_no_send_delay() -> None:
