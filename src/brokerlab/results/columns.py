@@ -35,7 +35,7 @@ or unexpected.
 | reason | rule | effect |
 | --- | --- | --- |
 | load_not_delivered | open loop: sent before the drain / due < 99 % | invalid |
-| send_delay | open loop: p99 of send_delay > 10 % of the p99 of end_to_end_latency (publish_latency without consumers) | invalid above 1 ms, a note below (1 ms is our choice: lateness usual where two cores also carry the broker) |
+| send_delay | open loop: p99 of send_delay > 10 % of the p99 of end_to_end_latency (publish_latency without consumers) | invalid above 1 ms, a note below (1 ms is our choice: lateness usual where two cores also carry the broker); the reason names the worst second and who else had the processors then |
 | agent_saturated | an agent > 0.90 cores while behind its schedule, or while its group receives < 99 % of what is sent | invalid; a note in a closed loop |
 | negative_latency | any sample below zero | invalid |
 | broker_died, agent_died, broker_failed, failed | the journal says so | invalid |
