@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.pulsar import probe
 from brokerlab.brokers.pulsar.consumer import position, share_of
-from brokerlab.brokers.pulsar.probe import Figure, figures_in
+from brokerlab.brokers.pulsar.probe import PAGES_EVERY_S, Figure, PulsarProbe, figures_in
 
 PAGE = """\
 # TYPE bookie_journal_JOURNAL_SYNC_count counter
@@ -34,6 +36,20 @@ def test_what_is_no_number_or_not_there_gives_no_figure() -> None:
     assert (
         figures_in(PAGE, (Figure("latency", "l", "ms"), Figure("absent", "a", "1"), Figure("broken", "b", "1"))) == {}
     )
+
+
+def test_pages_cost_the_broker_so_they_are_not_read_every_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_at: list[float] = []
+    now_s = 100.0
+    monkeypatch.setattr(probe.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(probe, "get_text", lambda *_: asked_at.append(now_s) or PAGE)
+    pulsar = PulsarProbe((NodeInfo("pulsar-1", 1, {"broker": "http://127.0.0.1:1"}),))
+    found = []
+    for second in range(11):
+        now_s = 100.0 + second + 0.01 * (second % 2)  # asked every second, not exactly
+        found.append(len(pulsar.read()))
+    assert [round(at - 100) for at in asked_at] == [0, PAGES_EVERY_S, 2 * PAGES_EVERY_S]
+    assert [n > 0 for n in found] == [second % PAGES_EVERY_S == 0 for second in range(11)]
 
 
 def test_positions_grow_with_ledger_entry_and_place_in_the_batch() -> None:
