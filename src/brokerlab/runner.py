@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import shutil
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from brokerlab.environment import clock_pair, environment
 from brokerlab.errors import BrokerlabError, InterruptedRunError
 from brokerlab.execution import Execution
 from brokerlab.home import cache_directory
+from brokerlab.interrupts import signals_interrupt
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.results.directory import RunDirectory, run_directories
@@ -33,7 +33,7 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
     kept. A secret that cannot be had is a UserError before anything is made. Ctrl-C and SIGTERM save what there is and raise InterruptedRunError.
     """
     resolvable(cell.security.password for cell in plan.cells if cell.security is not None)
-    with _signals_interrupt(), _alone_on_this_host(say):
+    with signals_interrupt(), _alone_on_this_host(say):
         directory = (None if fresh else _unfinished(root, plan.fingerprint)) or _new(root, plan, java)
         plan = directory.plan()
         with _locked(directory.path / "run.lock"):
@@ -146,21 +146,6 @@ def _note_cell(directory: RunDirectory, cell: str, facts: dict[str, Any]) -> Non
     executions = {**known.get("executions", {}), **facts.get("executions", {})}
     known.update({**facts, "executions": executions})
     directory.write("environment.json", value)
-
-
-@contextmanager
-def _signals_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does, and SIGINT does so even where it was ignored when we started."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {s: signal.signal(s, interrupt) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for s, handler in before.items():
-            signal.signal(s, handler)
 
 
 @contextmanager

@@ -10,11 +10,12 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "brokerlab"
 
-EVERYONE = {"model", "errors", "home", "lifeline", "native", "secrets", ""}
+EVERYONE = {"model", "errors", "home", "interrupts", "lifeline", "native", "secrets", ""}
 ALLOWED: dict[str, set[str]] = {
     "model": {"model"},
     "errors": set(),
     "home": set(),
+    "interrupts": set(),
     "lifeline": set(),
     "secrets": {"errors"},
     "native": {"native", "errors", "home", "model"},

@@ -11,14 +11,18 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
+
 from brokerlab.errors import MachineError
 from brokerlab.home import cache_directory
+from brokerlab.interrupts import signals_interrupt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,13 +77,30 @@ def spark_session(java_home: Path | None = None) -> Iterator[SparkSession]:
     if active is not None:
         yield active
         return
-    with tempfile.TemporaryDirectory(prefix="brokerlab-spark-") as scratch, _environment(java_home):
+    with (
+        signals_interrupt(),
+        tempfile.TemporaryDirectory(prefix="brokerlab-spark-") as scratch,
+        _environment(java_home),
+    ):
         archive = _ClassArchive.of(java_home)
-        session = _start(Path(scratch), archive)
+        others = _children()
+        session = None
         try:
+            session = _start(Path(scratch), archive)
             yield session
+        except KeyboardInterrupt:
+            # Stopping in order would wait for the query under way, and a JVM that is starting would write to `scratch` later.
+            for jvm in _children() - others:
+                jvm.kill()
+                jvm.wait()
+            raise
         finally:
-            _stop(session, archive)
+            if session is not None:
+                _stop(session, archive)
+
+
+def _children() -> set[psutil.Process]:
+    return set(psutil.Process().children())
 
 
 def _start(scratch: Path, archive: _ClassArchive) -> SparkSession:
@@ -120,7 +141,8 @@ def _stop(session: SparkSession, archive: _ClassArchive) -> None:
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
-    with suppress(Py4JError, OSError):
+    with suppress(Py4JError, OSError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Spark's word on a JVM that is gone
         session.stop()
     gateway = SparkContext._gateway
     if gateway is None:

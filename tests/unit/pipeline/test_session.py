@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import psutil
+import pytest
 
 _COUNT = """
 from pathlib import Path
@@ -18,6 +23,17 @@ try:
             print(spark.range(7).count(), again is spark)
 except MachineError as e:
     print("MachineError", e.hint)
+"""
+
+
+_FOR_EVER = """
+from brokerlab.pipeline.session import spark_session
+try:
+    with spark_session() as spark:
+        print("querying", flush=True)
+        spark.range(10**15).selectExpr("sum(id % 7)").collect()
+except KeyboardInterrupt:
+    print("interrupted")
 """
 
 
@@ -45,3 +61,24 @@ def test_without_java_the_error_says_what_to_do(tmp_path: Path) -> None:
     done = run_session(tmp_path, str(tmp_path / "no-java-here"))
     assert done.stdout == "MachineError brokerlab doctor checks Java and memory\n"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_query_under_way_does_not_outlive_an_interrupt(tmp_path: Path, number: signal.Signals) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    command = [sys.executable, "-c", _FOR_EVER]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as asking:
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == "querying\n"
+        time.sleep(1)  # the query runs, or is being planned: either way it must end
+        started = psutil.Process(asking.pid).children(recursive=True)
+        asking.send_signal(number)
+        said, complaints = asking.communicate(timeout=60)
+    assert (said, complaints) == ("interrupted\n", "")
+    assert started
+    assert psutil.wait_procs(started, timeout=10)[1] == []
+    assert list(scratch.glob("brokerlab-spark-*")) == []
