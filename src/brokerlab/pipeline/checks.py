@@ -5,6 +5,7 @@ A check that crashes is "cannot tell", never a pass.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -13,7 +14,8 @@ from brokerlab.pipeline.executions import event_detail
 from brokerlab.pipeline.fault_checks import as_expected, planned_faults
 from brokerlab.pipeline.findings import Findings, Weight, is_closed, reason
 from brokerlab.pipeline.machine_checks import noisy_neighbour, send_delay
-from brokerlab.pipeline.summary import measured_bounds
+from brokerlab.pipeline.summary import Row, measured_bounds
+from brokerlab.results.tables import LOG_P99
 from brokerlab.results.verdict import Reason
 
 ACHIEVED_LIMIT = 0.99
@@ -112,14 +114,30 @@ def not_steady(f: Findings) -> Iterable[Reason]:
         on_purpose = cell.producers.schedule.arrival in ("burst", "ramp") or cell.consumers.start == "after_backlog"
         if row["label"] in ("flat", "short") or on_purpose:
             continue
-        is_rate = row["series"] in ("sent", "received")
+        is_rate = not row["series"].endswith(LOG_P99)
         weight: Weight = "note" if row["label"] == "none" and not is_rate else "cannot tell"
-        how = "has no steady level" if row["label"] == "none" else f"is {row['label']}"
-        text = (
-            f"{row['series']} {how}: variation {row['variation']:.2f}, slope {row['slope_per_minute']:+.2f} a minute"
-            f" over {row['seconds']} s"
-        )
+        text = _rate_in_words(row) if is_rate else _latency_in_words(row)
+        if row["label"] == "warming":
+            text += "; a longer phases.warm_up may help"
         yield reason("not_steady", weight, row, text, row["variation"])
+
+
+def _rate_in_words(row: Row) -> str:
+    if row["label"] == "none":
+        return f"{row['series']} per second has no steady level: it varies by {row['variation']:.0%} over {row['seconds']} s"
+    change = row["slope_per_minute"] * row["seconds"] / 60
+    return f"{row['series']} per second is {row['label']}: {change:+.0%} over {row['seconds']} s"
+
+
+def _latency_in_words(row: Row) -> str:
+    """Of a series of logarithms: a difference is a factor."""
+    name = f"p99({row['series'].removesuffix(LOG_P99)})"
+    if row["label"] == "none":
+        factor = math.exp(row["variation"])
+        return f"{name} of a second has no steady level: it varies by a factor of {factor:.1f} over {row['seconds']} s"
+    change = row["slope_per_minute"] * row["seconds"] / 60
+    way = "rises" if change > 0 else "falls"
+    return f"{name} of a second is {row['label']}: it {way} by a factor of {math.exp(abs(change)):.1f} over {row['seconds']} s"
 
 
 def too_short(f: Findings) -> Iterable[Reason]:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from brokerlab.pipeline.rates import measured_seconds
 from brokerlab.pipeline.schema import declared
-from brokerlab.results.tables import STEADINESS
+from brokerlab.results.tables import LOG_P99, STEADINESS
 
 FEWEST_SECONDS = 5
 TREND_LIMIT = 0.10  # change over the whole phase, relative, that counts as warming or slowing
@@ -22,7 +22,6 @@ STANDARD_ERRORS = 3.0  # a trend must also stand out of the noise by this much
 SHIFT_LIMIT = 0.05
 SHIFT_LIMIT_LOG = 0.2
 CUSUM_LIMIT = 1.36  # 95th percentile of the largest excursion of a Brownian bridge (Kolmogorov)
-LOG_SUFFIX = "_log_p99"
 DECIMALS = 9  # sums of doubles depend on the order of rows in their last digits; files must not
 _SERIES = ("cell", "repeat", "series")
 
@@ -30,7 +29,7 @@ _SERIES = ("cell", "repeat", "series")
 def steadiness(rates: DataFrame, latency: DataFrame) -> DataFrame:
     """One row per series. `rates` is rate_per_second, `latency` is latency_per_second (worst group of each second)."""
     per_series = _shape(_walked(_points(rates, latency)))
-    is_log = sf.col("series").endswith(LOG_SUFFIX)
+    is_log = sf.col("series").endswith(LOG_P99)
     scale = sf.when(is_log, sf.lit(1.0)).otherwise(sf.abs("mean"))
     relative = {
         name: sf.when(scale > 0, sf.col(name) / scale).otherwise(sf.lit(0.0)) for name in ("deviation", "slope")
@@ -66,7 +65,7 @@ def _points(rates: DataFrame, latency: DataFrame) -> DataFrame:
     wanted = measured.join(sf.broadcast(counted.select(*_SERIES).distinct()), ["cell", "repeat"])
     counts = wanted.join(sf.broadcast(counted), [*key, "series"], "left").na.fill(0.0, ["x"])
     worst = latency.where((sf.col("measure") != "send_delay") & (sf.col("p99_ns") > 0)).groupBy(*key, "measure")
-    logs = worst.agg(sf.log(sf.max("p99_ns")).alias("x")).withColumn("series", sf.concat("measure", sf.lit(LOG_SUFFIX)))
+    logs = worst.agg(sf.log(sf.max("p99_ns")).alias("x")).withColumn("series", sf.concat("measure", sf.lit(LOG_P99)))
     columns = (*_SERIES, "second_unix_s", "x")
     return counts.select(*columns).unionByName(logs.join(sf.broadcast(measured), list(key)).select(*columns))
 

@@ -161,6 +161,7 @@ READING_PER_SECOND = Table(
     ),
 )  # fmt: skip
 
+LOG_P99 = "_log_p99"  # ends the names of series that are logarithms
 STEADINESS = Table(
     "steadiness",
     "Is one number for the measure phase honest? One row per series.",

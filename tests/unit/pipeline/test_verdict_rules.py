@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -168,6 +169,29 @@ def test_sends_that_slip_into_the_drain_are_not_in_time() -> None:
     verdict = make_verdict(findings(tables))
     (reason,) = [r for r in verdict.reasons if r.code == "load_not_delivered"]
     assert (reason.value, reason.limit) == (pytest.approx(0.92), 0.99)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"label": "slowing", "slope_per_minute": -1.5}, "sent per second is slowing: -18% over 7 s"),
+        ({"label": "none", "variation": 0.4}, "sent per second has no steady level: it varies by 40% over 7 s"),
+        (
+            {"series": "publish_latency_log_p99", "label": "warming", "slope_per_minute": -60 / 7 * math.log(20)},
+            (
+                "p99(publish_latency) of a second is warming: it falls by a factor of 20.0 over 7 s;"
+                " a longer phases.warm_up may help"
+            ),
+        ),
+        (
+            {"series": "publish_latency_log_p99", "label": "none", "variation": math.log(5.3)},
+            "p99(publish_latency) of a second has no steady level: it varies by a factor of 5.3 over 7 s",
+        ),
+    ],
+)
+def test_what_is_not_steady_is_said_in_words(change: dict[str, Any], said: str) -> None:
+    (found,) = [r for r in make_verdict(findings(changed("steadiness", change))).reasons if r.code == "not_steady"]
+    assert found.text == said
 
 
 @pytest.mark.parametrize(
