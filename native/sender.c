@@ -12,9 +12,9 @@
 enum { POLLED_MOST = 256 };
 enum { NEEDS_DUE = 1, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION };
 enum { REPORTS_MOST = 16384 };
-/* In a closed loop answers are looked for so long before the thread sleeps. A processor that is asleep takes longer to
- * wake than an answer to come, in a virtual machine most of all, and the broker's next thread waits for it too. Longer
- * takes more CPU than it is worth; docs/performance.md has the figures. */
+/* In a closed loop answers are looked for so long before the thread sleeps. Waking a processor takes time, in a virtual
+ * machine most of all, and a broker beside us whose threads wake each other pays for it too. Looking longer takes more CPU
+ * than it is worth; docs/performance.md has the figures. */
 enum { LOOK_NS = 30000 };
 
 typedef int64_t send_function(void *client, uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,

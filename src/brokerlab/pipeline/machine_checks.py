@@ -59,14 +59,15 @@ def _worst_second(f: Findings, cell: str, repeat: int) -> str:
     at = worst["second_unix_s"]
     # A reading tells of the second before it, and is not taken on the second: the neighbours count too.
     around = [r for r in _noise(f) if (r["cell"], r["repeat"]) == (cell, repeat) and abs(r["second_unix_s"] - at) <= 1]
+    clock = time.strftime("%H:%M:%S", time.gmtime(at))
+    text = f"; worst at {clock} UTC, {worst['p99_ns'] / 1e6:.1f} ms"
+    if not around:
+        return text
     most = {m: max((r["value"] for r in around if r["metric"] == m), default=0.0) for m in NOISE_METRICS}
     said = [
         f"{cores:.2f} cores were {NOISE_METRICS[m]}" for m, cores in most.items() if cores > NOISE_OF_A_SECOND_CORES
     ]
-    clock = time.strftime("%H:%M:%S", time.gmtime(at))
-    return f"; worst at {clock} UTC, {worst['p99_ns'] / 1e6:.1f} ms, when " + (
-        " and ".join(said) or "nobody else took CPU"
-    )
+    return f"{text}, when " + (" and ".join(said) or f"nobody else took more than {NOISE_OF_A_SECOND_CORES} cores")
 
 
 def noisy_neighbour(f: Findings) -> Iterable[Reason]:
