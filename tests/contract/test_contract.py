@@ -9,6 +9,8 @@ import pytest
 from contract_load import Received, deadline, receive, unique, unpack, wait_remaining
 from contract_servers import Running
 
+from brokerlab.agent.pacer import waiter
+from brokerlab.brokers.contract import Watchable
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED
 
@@ -39,6 +41,22 @@ def test_a_block_of_no_messages_is_taken_as_such(running: Running) -> None:
     sender = running.sender(running.destination())
     assert sender.producer.send(sender.block(0)) == 0
     assert len(sender.producer.settled()) == 0
+
+
+def test_sockets_to_be_watched_say_when_there_is_an_answer(running: Running) -> None:
+    sender = running.sender(running.destination())
+    if not isinstance(sender.producer, Watchable):
+        pytest.skip("this client is asked at every tick")
+    if not sender.producer.watched():
+        pytest.skip("this client has no socket of ours: a thread of its library notes the times")
+    wait = waiter()
+    for _ in range(20):
+        sender.send(1)
+        while len(sender.outcomes) < sender.taken:
+            until = deadline()
+            assert wait(sender.producer.watched(), until) < until, "no socket said that an answer had come"
+            sender.collect()
+    assert Counter(sender.outcomes.values()) == {ACKNOWLEDGED: 20}
 
 
 def test_the_senders_buffer_may_be_overwritten_as_soon_as_send_returns(running: Running) -> None:

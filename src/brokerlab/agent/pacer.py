@@ -1,12 +1,13 @@
-"""The clock and absolute sleeping: in C where the library is there, else through libc directly."""
+"""The clock, absolute sleeping and waiting for sockets: in C where the library is there, else through libc directly."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import platform
+import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from brokerlab.native import library
 
@@ -18,6 +19,12 @@ _CLOCK_MONOTONIC, _TIMER_ABSTIME = 1, 1
 
 class _Timespec(ctypes.Structure):
     _fields_ = (("seconds", ctypes.c_int64), ("nanoseconds", ctypes.c_int64))
+
+
+class _Polled(ctypes.Structure):
+    """struct pollfd."""
+
+    _fields_ = (("file", ctypes.c_int), ("wanted", ctypes.c_short), ("came", ctypes.c_short))
 
 
 class _SchedulerAttributes(ctypes.Structure):
@@ -66,3 +73,19 @@ def sleeper() -> Callable[[int], int]:
         return time.monotonic_ns()
 
     return sleep_until
+
+
+def waiter() -> Callable[[Sequence[tuple[int, bool]], int], int]:
+    """A function that waits until one of these sockets can be read (or written, where it says so), or a monotonic time
+    in nanoseconds, and returns the time it is then. Python's own calls know milliseconds, or file numbers below 1024."""
+    libc = ctypes.CDLL(None)
+    limit = _Timespec()
+
+    def wait(watched: Sequence[tuple[int, bool]], until_ns: int) -> int:
+        both = select.POLLIN | select.POLLOUT
+        polled = (_Polled * len(watched))(*[_Polled(n, both if unsent else select.POLLIN) for n, unsent in watched])
+        limit.seconds, limit.nanoseconds = divmod(max(until_ns - time.monotonic_ns(), 0), 1_000_000_000)
+        libc.ppoll(polled, ctypes.c_ulong(len(watched)), ctypes.byref(limit), None)
+        return time.monotonic_ns()
+
+    return wait

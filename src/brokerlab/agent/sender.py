@@ -14,7 +14,7 @@ from brokerlab.agent.ledger import LedgerShape, ProducerTotals, Rows, producer_l
 from brokerlab.agent.payload import POOL_BYTES, PayloadPool
 from brokerlab.agent.schedule import Schedule
 from brokerlab.agent.stamp import BLOCK_MOST, stamper
-from brokerlab.brokers.contract import Producer
+from brokerlab.brokers.contract import Producer, Watchable
 from brokerlab.model.blocks import Block, Int64s, Settlements
 from brokerlab.model.plan import AgentPlan
 
@@ -25,7 +25,7 @@ BEHIND_MOST = 1 << 22  # due times kept while the client does not take them
 CLOSED_TICKS_PER_LATENCY = 64
 CLOSED_TICK_LEAST_NS, CLOSED_TICK_MOST_NS = 20_000, 1_000_000
 NO_WORD = "no word within the send timeout"
-IDLE_NS = 1_000_000  # the longest sleep while nothing is due
+IDLE_NS = 5_000_000  # the longest sleep while nothing is due
 EXPIRE_EVERY_NS = 100_000_000
 GRACE_NS = 200_000_000  # after the end of the measure phase, for what was due just before it
 
@@ -87,6 +87,7 @@ class Sender:
         self._schedule: Schedule | None = None
         self.state = self._new_state(plan.tick_ns)
         self._errors: dict[str, int] = {}
+        self._watch = client.watched if isinstance(client, Watchable) else None
 
     def _new_state(self, tick_ns: int) -> SenderState:
         return SenderState(tick_ns)
@@ -126,9 +127,12 @@ class Sender:
             return NEVER_NS
         return int(self._due[self.state.at])
 
-    def wants_soon(self) -> bool:
-        """Whether the client should be asked again within a tick: something is in flight or waits to be sent."""
-        return self.state.in_flight > 0
+    def watched(self) -> list[tuple[int, bool]] | None:
+        """What to wait for until the client learns something: see contract.Watchable. None: it must be asked at every
+        tick, because it cannot say, or because answers are to be gathered before a window is filled again."""
+        if self._watch is None or (self._window is not None and _room_wanted(self._window) > 1):
+            return None
+        return self._watch()
 
     def step(self, now_ns: int) -> None:
         """Settle what the client learnt, give up what is too old, send what is due."""
@@ -196,7 +200,7 @@ class Sender:
         assert self._window is not None
         if now_ns >= self.end_ns:
             return
-        while (free := self._window - self.state.in_flight) >= max(1, self._window // 8):
+        while (free := self._window - self.state.in_flight) >= _room_wanted(self._window):
             taken, asked = self._send(free, now_ns)
             if taken < asked or asked == 0:
                 self.state.buffer_full += 1
@@ -281,3 +285,8 @@ class Sender:
     def close(self, deadline_ns: int) -> None:
         self._pool.close()
         self.client.close(deadline_ns)
+
+
+def _room_wanted(window: int) -> int:
+    """Messages that must have settled before a window is filled again: blocks, not messages."""
+    return max(1, window // 8)

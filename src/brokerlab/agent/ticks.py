@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from brokerlab.agent.pacer import waiter
 from brokerlab.agent.sender import IDLE_NS, Sender
 from brokerlab.agent.sender_native import NativeSender, NativeTicks
 
@@ -24,16 +25,24 @@ class PythonTicks:
         self.count = 0
         self._senders = senders
         self._sleep_until = sleep_until
+        self._wait = waiter()
 
     def run(self, now_ns: int, until_ns: int) -> int:
         self.count += 1
         for sender in self._senders:
             sender.step(now_ns)
-        earliest = now_ns + min(s.state.tick_ns for s in self._senders)
-        if not any(s.wants_soon() for s in self._senders):
-            soonest = min(s.next_due_ns() for s in self._senders)
-            earliest = max(earliest, min(soonest, now_ns + IDLE_NS))
-        return self._sleep_until(min(earliest, max(until_ns, now_ns)))
+        tick_ns = min(s.state.tick_ns for s in self._senders)
+        soonest_ns = min(s.next_due_ns() for s in self._senders)
+        awaited = [s for s in self._senders if s.state.in_flight]
+        # Where messages are so sparse that answers come between them, an answer ends the wait: each is timed when it
+        # comes, with fewer wakings than ticks. Where they are dense, ticks gather several in one waking.
+        if soonest_ns > now_ns + 2 * tick_ns:
+            sockets = [s.watched() for s in awaited]
+            if None not in sockets:
+                wake_ns = min(soonest_ns, now_ns + IDLE_NS, max(until_ns, now_ns))
+                return self._wait([socket for of in sockets for socket in of or ()], wake_ns)
+        wake_ns = now_ns + tick_ns if awaited else max(now_ns + tick_ns, soonest_ns)
+        return self._sleep_until(min(wake_ns, max(until_ns, now_ns)))
 
 
 def ticks(senders: Sequence[Sender], sleep_until: Callable[[int], int]) -> Ticks:

@@ -165,6 +165,15 @@ class ActsInC(Protocol):
     def native_calls(self) -> NativeCalls: ...
 
 
+@runtime_checkable
+class Watchable(Protocol):
+    """Optional power of a Producer: to be asked when there is something to learn, instead of again and again."""
+
+    def watched(self) -> list[tuple[int, bool]]:
+        """File numbers of the sockets that answers come by, each with whether something waits to be written to it.
+        None while there is no connection; none ever where `settled` tells times that a thread of the library noted."""
+
+
 class Consumer(Protocol):
     """One connection that receives, as a member of one group. Subscribed when the constructor returns: a message sent
     after that will be received. Used from one thread."""

@@ -67,6 +67,10 @@ class Connection:
         self._reader.feed(data)
         self._inbox += self._reader.frames()
 
+    def watched(self) -> tuple[int, bool]:
+        """The socket's number, and whether something waits to be written to it."""
+        return self._socket.fileno(), bool(self._out)
+
     def wait(self, seconds: float) -> None:
         """Until something can be read (or what is unsent can be written), `seconds` at most."""
         select.select([self._socket], [self._socket] if self._out else [], [], max(0.0, seconds))

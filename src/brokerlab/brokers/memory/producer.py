@@ -76,6 +76,9 @@ class MemoryProducer:
         errors = {"refused": refused} if refused else {}
         return Settlements(indices, outcomes, np.full(len(indices), now_ns, np.int64), errors)
 
+    def watched(self) -> list[tuple[int, bool]]:
+        return [] if self._connection is None else [self._connection.watched()]
+
     def _usable(self) -> bool:
         if self._connection is not None:
             return True

@@ -204,6 +204,11 @@ class Link:
         poll.register(number, select.POLLIN | (select.POLLOUT if writing else 0))
         return bool(poll.poll(max(0, int(seconds * 1000 + 0.999))))
 
+    def watched(self) -> list[tuple[int, bool]]:
+        """The socket, if there is one, and whether something waits to be written to it."""
+        connection = self._connection
+        return [] if connection is None or not self.ready else [(connection.socket, not self._flushed)]
+
     def wait(self, deadline_mono_ns: int) -> None:
         """Until there is something to do for `step`, or the deadline."""
         seconds = (deadline_mono_ns - time.monotonic_ns()) / 1e9

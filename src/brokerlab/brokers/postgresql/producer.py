@@ -128,6 +128,9 @@ class PostgresqlProducer:
         outcomes = np.concatenate([np.full(n, outcome, np.uint8) for (_, n), outcome in spans])
         return Settlements(indices, outcomes, np.full(len(indices), time.monotonic_ns(), np.int64), errors)
 
+    def watched(self) -> list[tuple[int, bool]]:
+        return self._link.watched()
+
     def close(self, deadline_mono_ns: int) -> None:
         """Let what was taken end, as long as there is time."""
         while (self._in_flight or self._next.messages) and self._link.ready and time.monotonic_ns() < deadline_mono_ns:

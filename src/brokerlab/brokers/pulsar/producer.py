@@ -81,6 +81,10 @@ class PulsarProducer:
             errors = {r.name: n for r, n in kinds.items() if outcome_of(r.name) != ACKNOWLEDGED}
         return Settlements(np.array(indices, np.int64), outcomes, np.array(times, np.int64), errors)
 
+    def watched(self) -> list[tuple[int, bool]]:
+        """Nothing: each callback notes its own time."""
+        return []
+
     def close(self, deadline_mono_ns: int) -> None:
         """The library waits for what is open, as long as its send timeout: so it closes in a thread of its own."""
         closing = threading.Thread(target=_close_quietly, args=(self._client.close,), daemon=True)

@@ -95,6 +95,10 @@ class Link(ABC):
             self._send_heartbeat()
         return came
 
+    def watched(self) -> tuple[int, bool]:
+        """The socket's number, and whether something waits to be written to it."""
+        return self._wire.watched()
+
     def wait(self, seconds: float) -> None:
         self._wire.wait(seconds)
 

@@ -137,6 +137,9 @@ class ReconnectingProducer(Reconnecting[AnyLink]):
                 self._lose(e)
         return self._settling.take()
 
+    def watched(self) -> list[tuple[int, bool]]:
+        return [] if self._link is None else [self._link.watched()]
+
     def _lose(self, error: OSError) -> None:
         said = f"closed by the server: {error}" if isinstance(error, RefusedError) else "connection lost"
         self._settling.add(self._unconfirmed.confirm_all(), UNKNOWN, said)

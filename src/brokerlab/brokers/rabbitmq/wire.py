@@ -79,6 +79,10 @@ class Wire:
             raise ConnectionResetError("the server closed the connection")
         return data
 
+    def watched(self) -> tuple[int, bool]:
+        """The socket's number, and whether something waits to be written to it."""
+        return self._socket.fileno(), bool(self._out)
+
     def wait(self, seconds: float) -> None:
         """Until something can be read (or what is unsent can be written), `seconds` at most."""
         if self._tls is not None and self._tls.pending():

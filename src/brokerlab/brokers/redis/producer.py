@@ -201,6 +201,10 @@ class RedisProducer:
                     lane.moved = self._placed = False
         return self._settled.take()
 
+    def watched(self) -> list[tuple[int, bool]]:
+        connections = [lane.connection for lane in self._lanes.values()]
+        return [(c.fileno(), c.unsent_bytes > 0) for c in connections]
+
     def _usable(self) -> bool:
         """Whether every master is connected; tries again now and then when one is not."""
         if self._placed:
