@@ -20,6 +20,8 @@ from brokerlab.interrupts import signals_interrupt
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.results.directory import RunDirectory, run_directories
+from brokerlab.results.disturbance import disturbance
+from brokerlab.results.tally import nothing_amiss
 from brokerlab.secrets import redacted, resolvable
 
 OVERHEAD_S = 12.0  # starting and stopping a cluster and its agents, for the progress bar only
@@ -44,6 +46,8 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
                     continue
                 cell = next(c for c in plan.cells if c.cell == execution.cell)
                 _execute(plan, cell, execution.repeat, directory, say, number)
+                while _disturbed(plan, cell, execution.repeat, directory, say):
+                    _execute(plan, cell, execution.repeat, directory, say, number)
             facts = directory.environment()
             facts["clock"]["end"] = clock_pair()
             directory.write("environment.json", facts)
@@ -76,6 +80,23 @@ def _execute(
     failure = None if facts.failure is None else redacted(facts.failure)
     _note_state(directory, name, state=state, reason=failure, drained=facts.drained, ended_unix_s=time.time())
     say.note(f"{name} {state}: {cell.label}, repeat {repeat} of {plan.repeats}")
+
+
+def _disturbed(plan: RunPlan, cell: CellPlan, repeat: int, directory: RunDirectory, say: RunListener) -> bool:
+    """Whether the execution that has just ended was disturbed from outside, and is to be run again; noted in its state,
+    where the verdict reads it. One that failed, had a node killed, or in which any message did not arrive as it should
+    is kept whatever the machine did: it must not disappear."""
+    name = f"{cell.cell}-r{repeat}"
+    state = directory.state()["executions"][name]
+    known: list[str] = state.get("disturbed", [])
+    if len(known) >= plan.retries or state["state"] not in DONE or cell.faults:
+        return False
+    text = disturbance(directory, cell.cell, repeat, is_closed=cell.producers.schedule.arrival == "closed")
+    if text is None or not nothing_amiss(directory, cell.cell, repeat):
+        return False
+    _note_state(directory, name, state="interrupted", reason=f"disturbed: {text}", disturbed=[*known, text])
+    say.note(f"{name} is run again: {text}")
+    return True
 
 
 def _progress(plan: RunPlan, cell: CellPlan, number: int, say: RunListener) -> Any:

@@ -7,6 +7,7 @@ import os
 import queue
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,3 +143,30 @@ def test_of_two_runs_at_once_the_second_says_why_it_waits_and_runs_when_the_firs
     start = second.run().environment()["clock"]["start"]["unix_ns"]
     ended = json.loads((first.run().path / "state.json").read_text())["executions"]["c01-r1"]["ended_unix_s"]
     assert start > ended * 1e9
+
+
+@pytest.fixture
+def other_programs() -> Iterator[list[subprocess.Popen[bytes]]]:
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    yield spinners
+    for spinner in spinners:
+        spinner.kill()
+        spinner.wait()
+
+
+def test_an_execution_that_others_disturbed_is_run_again_and_the_report_says_so(
+    lab: Lab, tmp_path: Path, other_programs: list[subprocess.Popen[bytes]]
+) -> None:
+    file = workload(tmp_path, retries=1)
+    with lab.started("run", file) as runner:
+        wait_until("the first attempt was found disturbed", lambda: lab.state("c01-r1").get("attempt") == 2)
+        for spinner in other_programs:
+            spinner.kill()
+        _, stderr = runner.communicate(timeout=120)
+    assert "c01-r1 is run again: " in stderr
+    verdict = json.loads(lab.run().verdict_file.read_text())
+    (said,) = [r["text"] for r in verdict["reasons"] if r["code"] == "disturbed"]
+    assert said.startswith("attempt 1 was left out and run again: ")
+    assert "cores were used by other programs" in said
+    assert (lab.run().path / "abandoned" / "c01-r1-1" / "evidence").is_dir(), "what was left out can be looked at"
+    assert lab.state("c01-r1")["state"] == "finished"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -54,6 +55,15 @@ def segments(run_directory: Path, table: Table) -> tuple[list[Segment], list[Set
         else:
             _set_aside(run_directory, path, reason)
     return readable, list(_in_quarantine(run_directory, table))
+
+
+def rows(execution: Path, table: Table) -> Iterator[dict[str, Any]]:
+    """Rows of one execution's closed segments. What cannot be read is left to the analysis, which sets it aside."""
+    for path in sorted((execution / table.name).glob("[!.]*.parquet")):
+        try:
+            yield from pq.read_table(path).to_pylist()
+        except (OSError, pa.ArrowException):
+            continue
 
 
 def _files(run_directory: Path, table: Table) -> list[Path]:

@@ -202,6 +202,7 @@ class RunPlan(Frozen):
     tag: str | None
     seed: int
     repeats: int
+    retries: int = 0  # times an execution is run again that was disturbed from outside
     cells: tuple[CellPlan, ...]
     order: tuple[Execution, ...]
     objectives: tuple[Objective, ...]

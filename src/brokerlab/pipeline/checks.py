@@ -13,7 +13,7 @@ from brokerlab.model.plan import Phase
 from brokerlab.pipeline.executions import event_detail
 from brokerlab.pipeline.fault_checks import as_expected, planned_faults
 from brokerlab.pipeline.findings import Findings, Weight, is_closed, reason
-from brokerlab.pipeline.machine_checks import noisy_neighbour, send_delay
+from brokerlab.pipeline.machine_checks import disturbed, noisy_neighbour, send_delay
 from brokerlab.pipeline.summary import Row, measured_bounds
 from brokerlab.results.tables import LOG_P99
 from brokerlab.results.verdict import Reason
@@ -234,7 +234,7 @@ def errors_seen(f: Findings) -> Iterable[Reason]:
 
 CHECKS: tuple[Callable[[Findings], Iterable[Reason]], ...] = (
     something_died, repeats_missing, load_not_delivered, target_not_scheduled, agent_saturated, send_delay,
-    negative_latency, drain_incomplete, groups_silent, evidence_set_aside, noisy_neighbour, not_steady, too_short,
+    negative_latency, drain_incomplete, groups_silent, evidence_set_aside, noisy_neighbour, disturbed, not_steady, too_short,
     errors_seen, planned_faults,
 )  # fmt: skip
 # What a planned fault does to any run: said, not held against it.

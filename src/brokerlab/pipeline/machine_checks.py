@@ -8,16 +8,15 @@ from collections.abc import Iterable
 from brokerlab.model.plan import Phase
 from brokerlab.pipeline.findings import Findings, Weight, is_closed, reason
 from brokerlab.pipeline.summary import Row
+from brokerlab.results.disturbance import (
+    NOISE_LIMIT_CORES,
+    NOISE_METRICS,
+    NOISE_OF_A_SECOND_CORES,
+    SEND_DELAY_FLOOR_NS,
+    SEND_DELAY_SHARE_LIMIT,
+    is_late,
+)
 from brokerlab.results.verdict import Reason
-
-SEND_DELAY_SHARE_LIMIT = 0.10
-# Lateness up to 1 ms is the grain of a scheduler whose cores the broker shares: said with its number, not held against
-# the run, whatever share of a short latency it is.
-SEND_DELAY_FLOOR_NS = 1_000_000
-NOISE_LIMIT_CORES = 0.20
-# In a single second: when a processor is away for 100 ms every message of these 100 ms may be late.
-NOISE_OF_A_SECOND_CORES = 0.10
-NOISE_METRICS = {"cpu_steal_cores": "taken by the hypervisor", "cpu_foreign_cores": "used by other programs"}
 
 
 def send_delay(f: Findings) -> Iterable[Reason]:
@@ -32,7 +31,7 @@ def send_delay(f: Findings) -> Iterable[Reason]:
         delay = of.get("send_delay", 0)
         if is_closed(f.cell(cell)) or latency is None or delay <= latency * SEND_DELAY_SHARE_LIMIT:
             continue
-        late = delay > SEND_DELAY_FLOOR_NS
+        late = is_late(delay, latency)
         begin = "the agent itself was late" if late else "part of the latency is the agent's own lateness"
         text = (
             f"{begin}: send_delay p99 {delay / 1e6:.1f} ms is {delay / latency:.0%} of the latency's p99"
@@ -82,6 +81,15 @@ def noisy_neighbour(f: Findings) -> Iterable[Reason]:
             text = f"{mean:.2f} cores were {NOISE_METRICS[metric]} (limit {NOISE_LIMIT_CORES})"
             row = {"cell": cell, "repeat": repeat}
             yield reason("noisy_neighbour", "cannot tell", row, text, mean, NOISE_LIMIT_CORES)
+
+
+def disturbed(f: Findings) -> Iterable[Reason]:
+    """What was run again because the machine disturbed it: a reader must know what was left out, and why."""
+    for execution in f.plan.order:
+        texts = f.execution_state(execution.cell, execution.repeat).get("disturbed", [])
+        for attempt, text in enumerate(texts, 1):
+            where = {"cell": execution.cell, "repeat": execution.repeat}
+            yield reason("disturbed", "note", where, f"attempt {attempt} was left out and run again: {text}")
 
 
 def _noise(f: Findings) -> list[Row]:

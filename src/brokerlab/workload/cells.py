@@ -26,7 +26,7 @@ from brokerlab.workload.edge import BurstArrival, Consumers, Producers, RampArri
 from brokerlab.workload.resolved import level, security
 from brokerlab.workload.tree import SETTINGS, Path, Tree, parse_path
 
-NOT_SWEPT = ("name", "question", "broker", "brokers", "sweep", "repeats", "objectives", "seed")
+NOT_SWEPT = ("name", "question", "broker", "brokers", "sweep", "repeats", "retries", "objectives", "seed")
 CELLS_MOST = 500
 DEFAULT_MESSAGE_BYTES = 1024
 NO_LIST = "wants a list of values under the path of a field, such as producers.rate: [10_000/s, 20_000/s]"

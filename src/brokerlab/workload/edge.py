@@ -255,6 +255,11 @@ class Workload(Frozen):
     faults: tuple[KillFault, ...] = Field((), description="What goes wrong on purpose, and when; keeps messages.")
     sweep: dict[str, list[Any]] = Field(default={}, description="Field path to values: one cell for each combination.")
     repeats: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(1, description="Times each cell is run.")
+    retries: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(
+        0,
+        description="Times an execution is run again when other programs or the hypervisor took the processors so that "
+        "messages were sent late; the report says so.",
+    )
     objectives: tuple[ObjectiveText, ...] = Field((), description="What counts as good.")
     broker_settings: dict[str, dict[str, Setting]] = Field(default={}, description="Broker to server settings.")
     client_settings: dict[str, dict[str, Setting]] = Field(default={}, description="Broker to client settings.")

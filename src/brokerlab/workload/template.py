@@ -66,6 +66,7 @@ phases:
 #   broker_settings.kafka.num.io.threads: [2, 8]
 
 repeats: 3                      # interleaved so that drift of the machine falls on all cells alike
+retries: 2                      # an execution in which others took the processors is run again
 
 objectives:
   - lost == 0

@@ -95,7 +95,8 @@ def _lines(plan: RunPlan, rough: Estimate, settings: dict[str, dict[str, Any]]) 
         "unknown (closed loop)" if rough.broker_data_bytes is None else f"up to {bytes_text(rough.broker_data_bytes)}"
     )
     lines.append(f"order: {' '.join(order)}  ({len(plan.order)} executions)")
-    lines.append(f"time:  about {duration_text(rough.seconds)}")
+    again = f"; plus that of executions that others disturb (retries: {plan.retries})" if plan.retries else ""
+    lines.append(f"time:  about {duration_text(rough.seconds)}{again}")
     lines.append(f"disk:  {data} of broker data at a time, about {bytes_text(rough.evidence_bytes)} of evidence kept")
     lines += [f"objective: {o.text}" for o in plan.objectives]
     for cell in plan.cells:
