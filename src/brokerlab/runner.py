@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from brokerlab.environment import clock_pair, environment
-from brokerlab.errors import BrokerlabError, InterruptedRunError
+from brokerlab.errors import BrokerlabError, InterruptedRunError, UserError
 from brokerlab.execution import Execution
 from brokerlab.home import cache_directory
 from brokerlab.interrupts import signals_interrupt
@@ -32,7 +32,8 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
     """Execute every cell and repeat of the plan and return the run directory, ready to be analysed.
 
     An unfinished run of the same fingerprint under `root` is taken up again unless `fresh`: finished executions are
-    kept. A secret that cannot be had is a UserError before anything is made. Ctrl-C and SIGTERM save what there is and raise InterruptedRunError.
+    kept. A secret that cannot be had is a UserError before anything is made. Ctrl-C and SIGTERM save what there is and
+    raise InterruptedRunError.
     """
     resolvable(cell.security.password for cell in plan.cells if cell.security is not None)
     with signals_interrupt(), _alone_on_this_host(say):
@@ -49,6 +50,8 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
                 while _disturbed(plan, cell, execution.repeat, directory, say):
                     _execute(plan, cell, execution.repeat, directory, say, number)
             facts = directory.environment()
+            if not facts:
+                raise UserError(f"{directory.path} was deleted while the run went on", hint="give the command again")
             facts["clock"]["end"] = clock_pair()
             directory.write("environment.json", facts)
     return directory

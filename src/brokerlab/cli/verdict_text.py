@@ -38,13 +38,18 @@ def verdict_lines(verdict: Verdict) -> list[str]:
     badge = click.style(f" {verdict.verdict.upper()} ", fg=_COLOURS[verdict.verdict], bold=True, reverse=True)
     headline = verdict.headline.removeprefix(f"{verdict.verdict.capitalize()}: ")  # the badge has said that
     return [
-        f"{badge} {headline[:1].upper()}{headline[1:]}",
+        f"{badge} {_as_sentence(headline)}",
         *_fault_lines(verdict),
         *_reason_lines(verdict),
         *_objective_lines(verdict),
         *([_delivery_line(verdict)] if verdict.delivery else []),
         *(f"  set aside: {text}" for text in verdict.quarantined),
     ]
+
+
+def _as_sentence(text: str) -> str:
+    """With a capital at the beginning, unless it begins with a name such as p99(...)."""
+    return text[:1].upper() + text[1:] if text.split(" ", 1)[0].isalpha() else text
 
 
 def _fault_lines(verdict: Verdict) -> list[str]:

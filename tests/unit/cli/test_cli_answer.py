@@ -6,11 +6,13 @@ import json
 import re
 from pathlib import Path
 
+import click
 import pytest
 from cli_runs import MISSED, NAME, NOT_DELIVERED, make_run, make_verdict, write_answer
 from click.testing import CliRunner
 
 from brokerlab.cli import main as front
+from brokerlab.cli.verdict_text import verdict_lines
 from brokerlab.results.verdict import Verdict
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "running.md"
@@ -41,6 +43,19 @@ def test_the_exit_code_is_the_verdicts(
     said = CliRunner().invoke(front.cli, ["analyze", NAME, "--runs", str(tmp_path), "--json"])
     assert said.exit_code == code
     assert json.loads(said.stdout)["exit_code"] == code
+
+
+@pytest.mark.parametrize(
+    ("headline", "said"),
+    [
+        ("Invalid: the agent itself was late", "The agent itself was late"),
+        ("Invalid: p99(end_to_end_latency) falls", "p99(end_to_end_latency) falls"),
+        ("Invalid: 3 nodes died", "3 nodes died"),
+    ],
+)
+def test_the_headline_is_a_sentence_and_names_stay_as_they_are(headline: str, said: str) -> None:
+    first = verdict_lines(make_verdict(verdict="invalid", headline=headline))[0]
+    assert click.unstyle(first).strip() == f"INVALID  {said}"
 
 
 def test_the_document_names_every_command_exit_code_and_shared_option() -> None:

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic import Faults, make_plan, write_run
-from synthetic_evidence import histogram_columns
 
 from brokerlab.evidence.tables import EVIDENCE_TABLES, MEASURES
 from brokerlab.evidence.writer import SegmentWriter
@@ -17,6 +15,8 @@ from brokerlab.model.histogram import SUB_BUCKET_BITS
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.disturbance import disturbance, is_late
 from brokerlab.results.tally import nothing_amiss
+from synthetic import Faults, make_plan, write_run
+from synthetic_evidence import histogram_columns
 
 MS = 1_000_000
 START_S = 1_800_000_000
