@@ -113,12 +113,13 @@ static int64_t offer(sender *s, int64_t wanted, int64_t now_ns) {
     }
     bl_stamp(s->buffer, s->offsets, s->body_sums, slot, n, s->pattern, s->pattern_length, s->index, scheduled,
              s->next_sequence, s->partitions, s->sequences);
+    int64_t handed_ns = bl_now_ns();
     int64_t taken = s->send(s->client, s->buffer, s->offsets + slot, s->lengths + slot, s->partitions,
                             s->keys ? s->keys + 4 * in_pattern : NULL, s->index, n);
     if (taken < n) bl_unstamp(s->partitions, taken, n, s->next_sequence);
     if (taken) {
         if (s->window) bl_due(s->ledger, scheduled, s->pattern, s->pattern_length, s->index, taken);
-        bl_sent(s->ledger, s->index, scheduled, s->partitions, s->sequences, s->lengths + slot, bl_now_ns(), taken);
+        bl_sent(s->ledger, s->index, scheduled, s->partitions, s->sequences, s->lengths + slot, handed_ns, taken);
         s->position += taken;
         s->index += taken;
         s->in_flight += taken;

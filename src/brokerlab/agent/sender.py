@@ -224,6 +224,8 @@ class Sender:
         if keys is not None:
             keys = keys[(self.state.index + np.arange(n)) % len(keys)]
         block = Block(pool.buffer, pool.offsets[slot : slot + n], lengths, partitions, self.state.index, keys)
+        # What the client does with them, and whom it wakes, is part of the way, not of our lateness.
+        handed_ns = time.monotonic_ns()
         taken = self.client.send(block)
         if taken < n:
             self._stamper.take_back(taken)
@@ -233,7 +235,7 @@ class Sender:
         if taken:
             if self._window is not None:
                 self.ledger.due(self.state.index, scheduled, pool.partition_pattern)
-            self.ledger.sent(self.state.index, scheduled, partitions, sequences, lengths, time.monotonic_ns())
+            self.ledger.sent(self.state.index, scheduled, partitions, sequences, lengths, handed_ns)
             self.state.index += taken
             self.state.in_flight += taken
             if scheduled_ns is None:

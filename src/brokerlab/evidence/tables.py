@@ -49,7 +49,7 @@ INTERVAL = Table(
         Column("sub_bucket_bits", "int", "1", "histogram resolution: 2^bits buckets per power of two"),
         *_histogram("publish_latency", "acknowledgement minus scheduled time"),
         *_histogram("end_to_end_latency", "arrival minus scheduled time"),
-        *_histogram("send_delay", "handing to the client minus scheduled time: our own lateness"),
+        *_histogram("send_delay", "beginning to hand to the client minus scheduled time: our own lateness"),
     ),
 )
 

@@ -131,17 +131,26 @@ def descendants(roots: Iterable[int]) -> set[int]:
     return found
 
 
+def _kernel_threads() -> tuple[int, ...]:
+    """The parent of all kernel threads; nobody, where a container does not show it."""
+    try:
+        name = Path("/proc/2/comm").read_text()
+    except OSError:
+        return ()
+    return (2,) if name == "kthreadd\n" else ()
+
+
 class ForeignCpu:
     """Busy CPU of the host that no process of this run explains: the noisy neighbour.
 
-    Known are the given processes (brokers, agents, this probe, the runner) and everything they started. The tree is
-    searched every `search_every` calls, because that reads all of /proc. Kernel threads that write a broker's pages
-    to disk count as foreign. Not clipped at zero: the host's figure is coarse (10 ms), so values a little below zero
+    Known are the given processes (brokers, agents, this probe, the runner), everything they started, and the kernel's
+    own threads: those that write a broker's pages to disk work for us. The tree is searched every `search_every` calls,
+    because that reads all of /proc. Not clipped at zero: the host's figure is coarse (10 ms), so values a little below zero
     are as likely as values a little above, and their mean is right.
     """
 
     def __init__(self, roots: Iterable[int], search_every: int = 5) -> None:
-        self._roots = tuple(roots)
+        self._roots = (*roots, *_kernel_threads())
         self._search_every = search_every
         self._calls = 0
         self._known: set[int] = set()

@@ -19,8 +19,8 @@ Clocks: `_mono_ns` is CLOCK_MONOTONIC of the host that wrote the row; `_unix_s` 
 monotonic one with the pair of readings in environment.json. No broker's clock enters a latency.
 
 Latencies: `publish_latency` = acknowledgement - scheduled time; `end_to_end_latency` = arrival - scheduled time;
-`send_delay` = handing to the client - scheduled time, which is our own lateness. In a closed loop the scheduled time is
-the time of the send. Histograms are log-linear: bucket = (shift << 7) + (value >> shift),
+`send_delay` = beginning to hand it to the client - scheduled time, which is our own lateness; what the client then does
+with it is part of the latencies alone. In a closed loop the scheduled time is the time of the send. Histograms are log-linear: bucket = (shift << 7) + (value >> shift),
 shift = max(bit_length(value) - 8, 0); a bucket is at most 0.78 % of its value wide. Merging adds counts. A quantile q is
 the upper bound of the bucket that holds the sample of rank ceil(q x count).
 

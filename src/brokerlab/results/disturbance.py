@@ -57,11 +57,10 @@ def disturbance(directory: RunDirectory, cell: str, repeat: int, *, is_closed: b
     if not measured:
         return None
     seconds = {r["second_unix_s"] for r in measured}
-    noise = [
-        n for n in _noise(directory.probes(cell, repeat)) if min(seconds) - 1 <= n.second_unix_s <= max(seconds) + 1
-    ]
+    # Only readings of measured seconds: in the one after them the producers end, and what they used last is nobody's.
+    noise = [n for n in _noise(directory.probes(cell, repeat)) if n.second_unix_s in seconds]
     for metric, what in NOISE_METRICS.items():
-        taken = [n.cores for n in noise if n.metric == metric and n.second_unix_s in seconds]
+        taken = [n.cores for n in noise if n.metric == metric]
         if taken and (mean := sum(taken) / len(taken)) > NOISE_LIMIT_CORES:
             return f"{mean:.2f} cores were {what} (mean of the measure phase; limit {NOISE_LIMIT_CORES})"
     if is_closed or not _late(measured):

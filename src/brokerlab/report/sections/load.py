@@ -43,7 +43,7 @@ def load_section(source: Source) -> Html:
         "Behind at most",
     )
     caption = (
-        "Measure phase; medians over repeats. Send delay is our own lateness: handing a message to the client minus "
+        "Measure phase; medians over repeats. Send delay is our own lateness: when a message was handed to the client minus "
         "the time it was due (all repeats merged)."
     )
     return tag(
