@@ -141,6 +141,11 @@ def test_kafka_knows_every_setting_we_let_users_set(one_node: Cluster) -> None:
     assert settings["broker:1"].keys() | null_by_default >= SERVER_SETTINGS
 
 
+def test_a_node_starts_from_the_archive_of_its_classes(one_node: Cluster) -> None:
+    (node,) = one_node.nodes()
+    assert "-classes-" in Path(f"/proc/{node.pid}/maps").read_text(), "Java did not take it"
+
+
 def test_the_probe_reads_every_figure(one_node: Cluster) -> None:
     probe = BROKER.probe(one_node.nodes())
     assert probe is not None

@@ -6,12 +6,14 @@ import secrets
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kafka import security, server
 from brokerlab.brokers.kafka.access import leader_of
+from brokerlab.brokers.kafka.archive import archive_of, make_once
 from brokerlab.brokers.kafka.install import VERSION, KafkaJars
 from brokerlab.brokers.kafka.probe import READABLE, JolokiaProbe
 from brokerlab.brokers.kafka.readiness import prove_ready
@@ -30,6 +32,7 @@ _STOP_GRACE_S = 20.0
 # its log recovers it when it is started again.
 _STOP_TOGETHER_GRACE_S = 2.5
 _FIRST_FIGURES_S = 20.0
+_ARCHIVING_S = 60.0
 _OF_THE_USERS_SHELL = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")  # no part of what was asked
 
 
@@ -46,7 +49,10 @@ class KafkaCluster(LocalCluster):
         java: Java,
         jars: KafkaJars,
         demanded: Security | None = None,
+        archive_to: Path | None = None,
     ) -> None:
+        """With `archive_to`, Java writes its archive of classes there when it ends; it refuses to with an agent, so there
+        are no figures to read from such a node."""
         self._directory = directory.absolute()
         self._logs = logs.absolute()
         self._own_settings = dict(own_settings)
@@ -60,11 +66,12 @@ class KafkaCluster(LocalCluster):
             server.NodeLayout(i, next(ports), next(ports), next(ports), self._directory / f"kafka-{i}")
             for i in range(1, nodes + 1)
         ]
+        self._archive = None if archive_to is not None else archive_of(java, jars)
         size = server.jvm_size(nodes)
         self._processes = [
             ServerProcess(
                 layout.name,
-                server.java_command(java.path, jars, layout, size),
+                server.java_command(java.path, jars, layout, size, self._java_options(layout, archive_to)),
                 self._logs / f"{layout.name}.log",
                 layout.directory,
                 inherited_environment(demanded, *_OF_THE_USERS_SHELL),
@@ -72,7 +79,14 @@ class KafkaCluster(LocalCluster):
             for layout in self._layouts
         ]
 
+    def _java_options(self, layout: server.NodeLayout, archive_to: Path | None) -> list[str]:
+        if archive_to is not None:
+            return [f"-XX:ArchiveClassesAtExit={archive_to}"]
+        return [f"-XX:SharedArchiveFile={self._archive}", server.agent_option(self._jars, layout)]
+
     def start(self) -> None:
+        if self._archive is not None:
+            make_once(self._archive, self._run_for_an_archive)
         checkpoint = bootstrap_checkpoint(self._java, self._jars)
         cluster_id = server.new_id()
         if self._demanded is not None and self._demanded.tls and self._certificates is None:
@@ -109,8 +123,17 @@ class KafkaCluster(LocalCluster):
             log_tail=self.log_tail,
         )
         prove_ready(self.endpoint(), len(self._layouts), deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail)
-        # The first request loads the agents' classes and takes longer than a probe waits: not during a run.
-        JolokiaProbe(self.nodes(), _FIRST_FIGURES_S).read()
+        if self._archive is not None:
+            # The first request loads the agents' classes and takes longer than a probe waits: not during a run.
+            JolokiaProbe(self.nodes(), _FIRST_FIGURES_S).read()
+
+    def _run_for_an_archive(self, directory: Path, archive: Path) -> None:
+        node = KafkaCluster(1, {}, directory, directory / "logs", self._java, self._jars, archive_to=archive)
+        try:
+            node.start()
+            node.wait_ready(time.monotonic_ns() + round(_ARCHIVING_S * 1e9))
+        finally:
+            node.stop()
 
     def _all_listen(self) -> bool:
         for layout in self._layouts:

@@ -151,12 +151,18 @@ def jvm_size(nodes: int) -> JvmSize:
     return JvmSize(256 if nodes <= 6 else 192, _SMALL)
 
 
-def java_command(java: Path, jars: KafkaJars, node: NodeLayout, size: JvmSize) -> list[str]:
-    """The command that runs one node in the foreground."""
-    agent = (
+def agent_option(jars: KafkaJars, node: NodeLayout) -> str:
+    """Java's option for the agent that the node's figures are read from."""
+    return (
         f"-javaagent:{jars.agent}=host=127.0.0.1,port={node.jolokia_port},discoveryEnabled=false,"
         f"policyLocation={(node.directory / 'jolokia-policy.xml').as_uri()}"
     )
+
+
+def java_command(
+    java: Path, jars: KafkaJars, node: NodeLayout, size: JvmSize, more_options: Sequence[str] = ()
+) -> list[str]:
+    """The command that runs one node in the foreground."""
     return [
         str(java),
         *(f"-Xms{size.heap_mb}m", f"-Xmx{size.heap_mb}m", *size.collector),
@@ -164,7 +170,7 @@ def java_command(java: Path, jars: KafkaJars, node: NodeLayout, size: JvmSize) -
         "-Djava.net.preferIPv4Stack=true",
         f"-Djava.io.tmpdir={node.directory / 'tmp'}",
         f"-Dlog4j2.configurationFile={node.directory / 'log4j2.properties'}",
-        agent,
+        *more_options,
         *("-cp", class_path(jars), MAIN_CLASS, str(node.properties)),
     ]
 
