@@ -41,14 +41,26 @@ def _follower_only(cluster: Cluster, logs: Path) -> int:
     return next(pid for name, pid in pids.items() if name not in leads)
 
 
+def _why_not_ready(cluster: Cluster) -> str:
+    """What was waited for in vain. A client may ask the frozen node itself to make the topic, since any node passes that
+    on to the controllers, and then waits for this alone: it is given several chances to ask another."""
+    said = ""
+    for _ in range(6):
+        begun = time.monotonic()
+        with pytest.raises(NotReadyError) as raised:
+            cluster.wait_ready(time.monotonic_ns() + BOUND_S * 10**9)
+        assert time.monotonic() - begun < BOUND_S + 120
+        said = raised.value.message
+        if "a topic replicated" not in said:
+            break
+    return said
+
+
 def test_a_full_isr_is_not_ready_while_a_follower_stores_nothing(patient: Cluster, directory: Path) -> None:
     frozen = _follower_only(patient, directory / "logs")
     os.kill(frozen, signal.SIGSTOP)
     try:
-        begun = time.monotonic()
-        with pytest.raises(NotReadyError, match="a write stored by 3"):
-            patient.wait_ready(time.monotonic_ns() + BOUND_S * 10**9)
-        assert time.monotonic() - begun < BOUND_S + 120
+        assert "a write stored by 3" in _why_not_ready(patient)
         # The trap itself: what the metadata say looks perfect all the while.
         topic = Client(patient.endpoint(), {}).metadata(60).topics["brokerlab-ready"]
         assert [sorted(p.isrs) for p in topic.partitions.values()] == [[1, 2, 3]] * 3
