@@ -6,7 +6,7 @@ logarithms a difference is already relative, so spread and slope are not divided
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from brokerlab.pipeline.rates import measured_seconds
@@ -18,7 +18,9 @@ TREND_LIMIT = 0.10  # change over the whole phase, relative, that counts as warm
 TREND_LIMIT_LOG = 0.69  # p99 halved or doubled over the phase
 VARIATION_LIMIT = 0.25
 VARIATION_LIMIT_LOG = 1.0
-STANDARD_ERRORS = 3.0  # a trend must also stand out of the noise by this much
+# A trend must also stand out of the noise, by three standard errors of a line through many points. Through few it must
+# by more: Student's t of the same chance, whose expansion in 1 / (points - 2) this is. Five points need 8.5.
+STANDARD_ERRORS = (3.0, 7.5, 17.25, 30.1875)
 SHIFT_LIMIT = 0.05
 SHIFT_LIMIT_LOG = 0.2
 CUSUM_LIMIT = 1.36  # 95th percentile of the largest excursion of a Brownian bridge (Kolmogorov)
@@ -103,12 +105,18 @@ def _shape(walked: DataFrame) -> DataFrame:
         sf.coalesce(sf.regr_r2("x", "elapsed_s"), sf.lit(0.0)).alias("explained"),
         sf.max(sf.struct(cusum.alias("cusum"), sf.col("next_second"), shift.alias("shift"))).alias("found"),
     )
-    noise = sf.col("deviation") * sf.sqrt(sf.greatest(1 - sf.col("explained"), sf.lit(0.0)))
+    unexplained = sf.greatest(1 - sf.col("explained"), sf.lit(0.0)) * (sf.col("seconds") - 1) / _freedom()
+    noise = sf.col("deviation") * sf.sqrt(unexplained)
     return shape.select(
         *_SERIES, "seconds", "mean", "deviation", "slope", noise.alias("noise"),
         sf.coalesce("found.next_second", sf.lit(-1)).alias("shift_second"),
         sf.coalesce("found.shift", sf.lit(0.0)).alias("shift"), sf.col("found.cusum").alias("cusum"),
     )  # fmt: skip
+
+
+def _freedom() -> Column:
+    """What is left of the points' freedom by a line through them."""
+    return sf.greatest(sf.col("seconds") - 2, sf.lit(1))
 
 
 def _labelled(shape: DataFrame) -> DataFrame:
@@ -117,7 +125,8 @@ def _labelled(shape: DataFrame) -> DataFrame:
     noise = sf.when(sf.col("scale") > 0, sf.col("noise") / sf.col("scale")).otherwise(sf.lit(0.0))
     error = noise * sf.sqrt(sf.lit(12.0) / sf.col("seconds"))  # of a least-squares line's rise over its whole length
     trend_limit = sf.when(sf.col("is_log"), sf.lit(TREND_LIMIT_LOG)).otherwise(sf.lit(TREND_LIMIT))
-    drifts = (sf.abs(trend) > trend_limit) & (sf.abs(trend) > STANDARD_ERRORS * error)
+    least = sum((sf.lit(part) / _freedom() ** power for power, part in enumerate(STANDARD_ERRORS)), sf.lit(0.0))
+    drifts = (sf.abs(trend) > trend_limit) & (sf.abs(trend) > least * error)
     chance = sf.when(sf.col("scale") > 0, 2.0 / sf.sqrt("scale")).otherwise(sf.lit(0.0))  # counts scatter by themselves
     variation_limit = sf.when(sf.col("is_log"), sf.lit(VARIATION_LIMIT_LOG)).otherwise(VARIATION_LIMIT + chance)
     label = (

@@ -173,7 +173,7 @@ STEADINESS = Table(
         Column("variation", "double", "1", "standard deviation / mean; of a logarithm the standard deviation itself"),
         Column("slope_per_minute", "double", "1", "least-squares slope / mean, per minute; of a logarithm the slope itself"),
         Column("change_second", "long", "s", "first second after the largest shift of the mean (CUSUM above its 95 % limit and above 5 %), -1 without one"),
-        Column("label", "string", "", "short (fewer than 5 seconds); warming or slowing (change over the phase above 10 %, p99 above a factor 2, and above 3 standard errors); none (variation above 0.25, of a logarithm 1); flat"),
+        Column("label", "string", "", "short (fewer than 5 seconds); warming or slowing (change over the phase above 10 %, p99 above a factor 2, and above 3 standard errors of a line through many seconds; through few, above what Student gives for the same chance, 8.5 for five); none (variation above 0.25, of a logarithm 1); flat"),
     ),
 )  # fmt: skip
 

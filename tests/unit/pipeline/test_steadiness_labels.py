@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from brokerlab.model.arrow import arrow_schema
-from brokerlab.pipeline.steadiness import steadiness
+from brokerlab.pipeline.steadiness import STANDARD_ERRORS, steadiness
 from brokerlab.results.tables import LATENCY_PER_SECOND, RATE_PER_SECOND
 
 NOISE = np.random.default_rng(3).normal(0, 0.03, 41)
@@ -21,11 +21,15 @@ SENT: dict[str, Any] = {
     "wild": np.where(np.arange(41) % 2, 1600, 400) * (1 + NOISE),
     "stepped": np.where(np.arange(41) < 25, 1000, 880) * (1 + NOISE / 3),
     "short": np.full(5, 1000.0),
+    "five": np.full(6, 1000.0),
+    "steep": np.full(6, 1000.0),
 }
 P99_NS: dict[str, Any] = {
     "even": 5e6 * (1 + NOISE),
     "rising": np.geomspace(1e6, 2e7, 41),
     "falling": np.geomspace(2e7, 1e6, 41),
+    "five": np.array([4.8e7, 1e7, 6e5, 7e5, 6e5, 6e5]),  # one stall at the beginning of a few seconds
+    "steep": np.array([3.2e7, 1.6e7, 8e6, 4e6, 2e6, 1e6]),
 }
 
 
@@ -59,7 +63,10 @@ def test_label_of_a_rate(found: dict[tuple[str, str], dict[str, Any]], cell: str
     assert found[cell, "sent"]["label"] == label
 
 
-@pytest.mark.parametrize(("cell", "label"), [("even", "flat"), ("rising", "slowing"), ("falling", "warming")])
+@pytest.mark.parametrize(
+    ("cell", "label"),
+    [("even", "flat"), ("rising", "slowing"), ("falling", "warming"), ("five", "none"), ("steep", "warming")],
+)
 def test_a_latency_that_rises_is_slowing(found: dict[tuple[str, str], dict[str, Any]], cell: str, label: str) -> None:
     assert found[cell, "publish_latency_log_p99"]["label"] == label
 
@@ -71,6 +78,14 @@ def test_mean_variation_and_slope_are_numpys(found: dict[tuple[str, str], dict[s
     assert row["mean"] == pytest.approx(x.mean())
     assert row["variation"] == pytest.approx(x.std(ddof=1) / x.mean())
     assert row["slope_per_minute"] == pytest.approx(np.polyfit(np.arange(40), x, 1)[0] / x.mean() * 60)
+
+
+@pytest.mark.parametrize(("freedom", "student"), [(3, 9.22), (5, 5.51), (10, 3.96), (30, 3.27)])
+def test_few_points_must_stand_out_as_student_says(freedom: int, student: float) -> None:
+    """Values of t that a chance of 0.135 % exceeds, from a table; the expansion is a little lower for very few."""
+    expanded = sum(part / freedom**power for power, part in enumerate(STANDARD_ERRORS))
+    assert expanded == pytest.approx(student, rel=0.1)
+    assert expanded <= student * 1.01
 
 
 def test_a_step_is_found_where_it_is(found: dict[tuple[str, str], dict[str, Any]]) -> None:
