@@ -64,7 +64,9 @@ class Execution:
         self._probe: TalkingProcess | None = None
         self._faults: Injection | None = None
         self._lines: dict[str, dict[str, Any]] = {}
-        self._facts: dict[str, Any] = {"broker": cell.broker, "version": self._broker.version, "nodes": cell.nodes}
+        self._facts: dict[str, Any] = {"broker": cell.broker, "nodes": cell.nodes}
+        if not cell.endpoint:  # the version of a server the user runs is among its effective settings, if it tells
+            self._facts["version"] = self._broker.installation().version or self._broker.version
         self.progress: Callable[[str], None] = lambda _text: None
         self.note: Callable[[dict[str, Any]], None] = lambda _facts: None
 

@@ -8,7 +8,7 @@ from typing import Any
 import redis
 
 from brokerlab.brokers.contract import ComputedDurability
-from brokerlab.brokers.redis.connection import split_address
+from brokerlab.brokers.redis.connection import lacks, split_address
 from brokerlab.brokers.redis.keys import Placement, find_placement, key_of, keys_of
 from brokerlab.brokers.redis.settings import level_of, waiting_of
 from brokerlab.errors import BrokerError
@@ -50,10 +50,7 @@ class RedisAdmin:
         client = self._client(address)
         if command.lower() not in _told(client.command):
             version = server_version(_told(client.info))
-            raise BrokerError(
-                f"{address} ({version}) has no {command}: it cannot confirm what this level asks for",
-                hint="L1 needs Redis 7.2 or later, or Valkey; choose another level for this server",
-            )
+            raise lacks(f"{address} ({version})", command)
 
     def _placement(self) -> Placement:
         return find_placement(self._endpoint, self._clustered)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.redis.connection import Connection, ServerError
+from brokerlab.brokers.redis.connection import Connection, ServerError, lacks
 from brokerlab.brokers.redis.forming import MASTERS, Forming
 from brokerlab.brokers.redis.keys import Placement, find_placement, key_of
 from brokerlab.brokers.redis.outcomes import confirmed
@@ -126,7 +126,8 @@ class RedisCluster(LocalCluster):
         return ["state=online" in line for line in info.splitlines() if line.startswith("slave")]
 
     def _call(self, address: str, *commands: tuple[str | int, ...]) -> object:
-        """The last command's reply. Raises OSError."""
+        """The last command's reply. Raises OSError; BrokerError for a command that the server does not know, which
+        waiting would not change."""
         try:
             connection = Connection(address, self._security(), "brokerlab-ready", 5.0)
         except BrokerError as e:
@@ -135,6 +136,8 @@ class RedisCluster(LocalCluster):
             for command in commands:
                 reply = connection.call(*command, seconds=10.0)
         except ServerError as e:
+            if "unknown command" in e.message:
+                raise lacks(address, str(command[0])) from e
             raise OSError(e.message) from e
         finally:
             connection.close()

@@ -31,6 +31,14 @@ class ServerError(BrokerError):
         self.word = str(error).partition(" ")[0]
 
 
+def lacks(where: str, command: str) -> BrokerError:
+    """A server that is too old for what is asked of it."""
+    return BrokerError(
+        f"{where} has no {command}: it cannot confirm what this level asks for",
+        hint="L1 needs Redis 7.2 or later, or Valkey; choose another level for this server",
+    )
+
+
 class Connection:
     """Authenticated when the constructor returns, which raises BrokerError when that cannot be. Afterwards OSError
     means that the connection is lost."""

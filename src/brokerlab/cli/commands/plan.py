@@ -12,6 +12,7 @@ from brokerlab.cli.planning import plan_from, planning_options
 from brokerlab.cli.text import aligned, bytes_text, count_text, duration_text, print_json
 
 if TYPE_CHECKING:
+    from brokerlab.brokers.contract import Broker
     from brokerlab.cli.estimate import Estimate
     from brokerlab.model.plan import CellPlan, RunPlan, Security
 
@@ -53,7 +54,7 @@ def _settings(cell: CellPlan) -> dict[str, Any]:
     why_not = native.why_not()
     because = front.planned_durability(cell).because if isinstance(front, PlansDurability) else {}
     return {
-        "broker": f"{front.product} {front.version}" if not cell.endpoint else f"{front.product} at {','.join(cell.endpoint)}",
+        "broker": _product(front, cell),
         "durability": str(cell.durability),
         "durability_because": because,
         "acknowledgement": front.capabilities.acknowledgement,
@@ -64,6 +65,12 @@ def _settings(cell: CellPlan) -> dict[str, Any]:
         "broker_settings": dict(cell.broker_settings),
         "client_settings": dict(cell.client_settings),
     }  # fmt: skip
+
+
+def _product(front: Broker, cell: CellPlan) -> str:
+    if cell.endpoint:
+        return f"{front.product} at {','.join(cell.endpoint)}"
+    return f"{front.product} {front.installation().version or front.version}"
 
 
 def security_text(security: Security | None) -> str | None:
