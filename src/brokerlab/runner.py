@@ -94,8 +94,11 @@ def _disturbed(plan: RunPlan, cell: CellPlan, repeat: int, directory: RunDirecto
     known: list[str] = state.get("disturbed", [])
     if len(known) >= plan.retries or state["state"] not in DONE or cell.faults:
         return False
-    text = disturbance(directory, cell.cell, repeat, is_closed=cell.producers.schedule.arrival == "closed")
-    if text is None or not nothing_amiss(directory, cell.cell, repeat):
+    try:
+        text = disturbance(directory, cell.cell, repeat, is_closed=cell.producers.schedule.arrival == "closed")
+        if text is None or not nothing_amiss(directory, cell.cell, repeat):
+            return False
+    except OSError:  # damaged evidence is kept too: the analysis tells of it
         return False
     _note_state(directory, name, state="interrupted", reason=f"disturbed: {text}", disturbed=[*known, text])
     say.note(f"{name} is run again: {text}")

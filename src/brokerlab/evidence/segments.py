@@ -58,12 +58,12 @@ def segments(run_directory: Path, table: Table) -> tuple[list[Segment], list[Set
 
 
 def rows(execution: Path, table: Table) -> Iterator[dict[str, Any]]:
-    """Rows of one execution's closed segments. What cannot be read is left to the analysis, which sets it aside."""
+    """Rows of one execution's closed segments. Raises OSError where one cannot be read: the analysis sets it aside."""
     for path in sorted((execution / table.name).glob("[!.]*.parquet")):
         try:
             yield from pq.read_table(path).to_pylist()
-        except (OSError, pa.ArrowException):
-            continue
+        except pa.ArrowException as e:
+            raise OSError(f"{path} cannot be read: {e}") from e
 
 
 def _files(run_directory: Path, table: Table) -> list[Path]:

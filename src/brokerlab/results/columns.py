@@ -20,9 +20,10 @@ monotonic one with the pair of readings in environment.json. No broker's clock e
 
 Latencies: `publish_latency` = acknowledgement - scheduled time; `end_to_end_latency` = arrival - scheduled time;
 `send_delay` = beginning to hand it to the client - scheduled time, which is our own lateness; what the client then does
-with it is part of the latencies alone. In a closed loop the scheduled time is the time of the send. Histograms are log-linear: bucket = (shift << 7) + (value >> shift),
-shift = max(bit_length(value) - 8, 0); a bucket is at most 0.78 % of its value wide. Merging adds counts. A quantile q is
-the upper bound of the bucket that holds the sample of rank ceil(q x count).
+with it is part of the latencies alone. In a closed loop the scheduled time is the time of the send. Histograms are
+log-linear: bucket = (shift << 7) + (value >> shift), shift = max(bit_length(value) - 8, 0); a bucket is at most 0.78 %
+of its value wide. Merging adds counts. A quantile q is the upper bound of the bucket that holds the sample of rank
+ceil(q x count).
 
 Delivery: from ranges only. For each lane and group the numbers that were sent, acknowledged, rejected, left unknown and
 received are compared range by range. lost = acknowledged - received; duplicated = deliveries - different numbers;

@@ -51,7 +51,7 @@ def disturbance(directory: RunDirectory, cell: str, repeat: int, *, is_closed: b
     """What disturbed this execution from outside, in words; None where nothing did, or not so that it matters.
 
     It matters where others took more than the limit in the mean; and in an open loop where we were late, and would not
-    have been without the seconds in which they had the processors.
+    have been without the seconds in which they had the processors. Raises OSError where evidence cannot be read.
     """
     measured = [r for r in rows(directory.evidence(cell, repeat), INTERVAL) if r["phase"] == Phase.MEASURE.value]
     if not measured:

@@ -14,7 +14,7 @@ Lane = tuple[int, int]  # producer, partition
 
 def nothing_amiss(directory: RunDirectory, cell: str, repeat: int) -> bool:
     """Whether every message that was sent was acknowledged and, by each group, received once and in the order of its
-    lane; and nothing else came."""
+    lane; and nothing else came. Raises OSError where evidence cannot be read."""
     evidence = directory.evidence(cell, repeat)
     messages: dict[str, dict[Lane, int]] = defaultdict(lambda: defaultdict(int))
     for r in rows(evidence, OUTCOME):

@@ -105,8 +105,16 @@ def test_without_evidence_or_readings_nothing_is_claimed(tmp_path: Path) -> None
     assert found(RunDirectory(tmp_path)) is None
     late = execution(tmp_path, late_s=(4, 5), noise={5: 0.24})
     for path in (late.probes("c01", 1) / "reading").iterdir():
-        path.write_bytes(b"cut off")
+        path.unlink()
     assert found(late) is None
+
+
+def test_damaged_evidence_is_not_passed_over(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", faults={}).directory
+    path = next((run.evidence("c01", 1) / "activity").iterdir())
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(OSError, match="cannot be read"):
+        nothing_amiss(run, "c01", 1)
 
 
 def test_where_every_message_arrived_nothing_is_amiss(tmp_path: Path) -> None:

@@ -31,10 +31,8 @@ def make_once(archive: Path, run_a_node: Callable[[Path, Path], None]) -> None:
         shutil.rmtree(work, ignore_errors=True)  # of somebody who was killed
         work.mkdir(parents=True)
         try:
-            with contextlib.suppress(BrokerError):
+            with contextlib.suppress(BrokerError, OSError):  # it died, or was killed before it had written anything
                 run_a_node(work, work / "classes.jsa")
                 (work / "classes.jsa").rename(archive)
-        except FileNotFoundError:  # killed before it had written it
-            pass
         finally:
             shutil.rmtree(work, ignore_errors=True)
