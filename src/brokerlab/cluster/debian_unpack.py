@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from brokerlab.cluster import tar
 from brokerlab.errors import InstallError
 
 _PT_DYNAMIC, _PT_INTERP = 2, 3
@@ -47,18 +48,9 @@ def unpack_in_python(deb: Path, root: Path) -> None:
         if name.endswith(".zst"):
             raise OSError(f"{name} needs dpkg-deb, which is not here")
         with tarfile.open(fileobj=member, mode="r|*") as archive:
-            root.mkdir(parents=True, exist_ok=True)
-            # Symbolic links to absolute places are part of many packages; they are followed only inside the root.
-            archive.extractall(root, filter=_private)
+            tar.unpack(archive, root)
         return
     raise OSError("no data.tar in it")
-
-
-def _private(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
-    """Like tarfile's `tar` filter, but device nodes are left out and nothing is owned by somebody else."""
-    if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
-        return None
-    return tarfile.tar_filter(member, path)
 
 
 def _ar_members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:

@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+from brokerlab.cluster import tar
 from brokerlab.cluster.cache import Progress, entry, exclusive, new_directory
 from brokerlab.cluster.maven import Artifact, install_artifacts, read_lock
 from brokerlab.cluster.preferred import server_on_path
@@ -70,5 +71,5 @@ def _unpack(archive: Path, target: Path) -> None:
         inner = [name for name in outer.namelist() if name.endswith(".txz")]
         if len(inner) != 1:
             raise InstallError(f"{archive.name} is not what it should be", hint="delete it and install again")
-        with tarfile.open(fileobj=io.BytesIO(outer.read(inner[0])), mode="r:xz") as tar:
-            tar.extractall(target, filter="data")
+        with tarfile.open(fileobj=io.BytesIO(outer.read(inner[0])), mode="r:xz") as archive_inside:
+            tar.unpack(archive_inside, target)
