@@ -21,12 +21,12 @@ setup-dev: $(VENV)/.made-dev ## the environment with what tests and checks need
 
 test: setup-dev ## all tests, real brokers included (about 15 minutes)
 	@tools/chromium-for-tests
-	$(BIN)/python -m pytest -m "not slow and not alone" -n 2
+	$(BIN)/python -m pytest -m "not slow and not alone" -n 3
 	$(BIN)/python -m pytest -m "not slow and alone" tests/e2e
 
 test-all: setup-dev ## the long tests too
 	@tools/chromium-for-tests
-	$(BIN)/python -m pytest -m "not alone" -n 2
+	$(BIN)/python -m pytest -m "not alone" -n 3
 	$(BIN)/python -m pytest -m alone tests/e2e
 
 check: setup-dev ## what pre-commit runs: ruff, mypy --strict
@@ -55,12 +55,10 @@ wheel: setup-dev ## dist/brokerlab-*.whl
 clean: ## delete what was made here; the cache and the runs stay
 	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache
 
+# A half-made environment would be taken for a whole one the next time.
 $(VENV)/bin/python:
-ifdef UV
-	@uv venv -q --python $(PYTHON) $(VENV)
-else
-	@$(PYTHON) -m venv $(VENV)
-endif
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v < (3, 11) and sys.exit("brokerlab needs Python 3.11 or later, and $(PYTHON) is %d.%d: name another one, as in PYTHON=python3.13" % v[:2])'
+	@$(if $(UV),uv venv -q --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV)) || { rm -rf $(VENV); exit 1; }
 
 define install
 @echo "making the environment from $(1)" >&2
