@@ -62,8 +62,8 @@ $(VENV)/bin/python:
 
 define install
 @echo "making the environment from $(1)" >&2
-@$(if $(UV),VIRTUAL_ENV=$(VENV) uv pip install -q --require-hashes -r $(1),$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $(1))
-@$(if $(UV),VIRTUAL_ENV=$(VENV) uv pip install -q --no-deps -e .,$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .)
+@$(if $(UV),VIRTUAL_ENV=$(VENV) uv pip install -q --require-hashes -r $(1),$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r $(1))
+@$(if $(UV),VIRTUAL_ENV=$(VENV) uv pip install -q --no-deps -e .,$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps -e .)
 @$(BIN)/python -m brokerlab.native
 endef
 

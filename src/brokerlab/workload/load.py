@@ -67,8 +67,8 @@ def plan_workload(
 def _source_text(source: FilePath | str) -> tuple[str, str, FilePath]:
     """(text, name for messages, folder for data files)."""
     path = FilePath(source)
-    if path.is_file():
-        return path.read_text("utf-8"), str(source), path.parent
+    if path.exists() and not path.is_dir():  # a pipe, as a shell's <(...), will do; it lies in no folder that matters
+        return path.read_text("utf-8"), str(source), path.parent if path.is_file() else FilePath()
     if isinstance(source, str) and source in shipped.names():
         return shipped.text(source), f"{source}.yaml (shipped)", FilePath()
     raise shipped.not_found(str(source))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from brokerlab.errors import NotFoundError, WorkloadError
@@ -241,3 +243,14 @@ faults:
     (cell,) = plan_workload(written(text), broker_named=broker_named).cells
     assert [(f.kind, f.target, f.at_s) for f in cell.faults] == [("kill", "leader", 0.5), ("kill", "able-2", 5.0)]
     assert cell.keep_messages
+
+
+def test_a_pipe_is_read_like_a_file(broker_named):
+    reader, writer = os.pipe()
+    os.write(writer, SMALL.encode())
+    os.close(writer)
+    try:
+        run = plan_workload(f"/dev/fd/{reader}", broker_named=broker_named, now_unix_s=NOW)
+    finally:
+        os.close(reader)
+    assert run.cells[0].broker == "able"
