@@ -18,6 +18,7 @@ from brokerlab.errors import AgentError, BrokerDiedError, BrokerError, DiskFullE
 from brokerlab.events import Journal
 from brokerlab.faults.injection import Injection, raise_failure
 from brokerlab.load.crew import Crew
+from brokerlab.load.live import live_text
 from brokerlab.load.plans import agent_plans, destination_names, group_names
 from brokerlab.load.process import Event, TalkingProcess
 from brokerlab.model.listener import RunListener
@@ -255,10 +256,7 @@ class Execution:
 
     def _live(self, agent: str, line: dict[str, Any]) -> None:
         self._lines[agent] = line
-        sent = sum(x.get("sent", 0) for n, x in self._lines.items() if n.startswith("producer"))
-        received = sum(x.get("received", 0) for n, x in self._lines.items() if n.startswith("consumer"))
-        p99_ns = max((x["p99_ns"].get("end_to_end_latency", 0) for x in self._lines.values()), default=0)
-        self.progress(f"{line['phase']}: {sent:,}/s sent, {received:,}/s received, p99 {p99_ns / 1e6:.1f} ms")
+        self.progress(f"{line['phase']}: {live_text(self._lines)}")
 
     def _take_down(self, admin: Admin | None, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:
         """Everything we started ends, whatever happened; data of our own clusters is deleted, logs stay."""

@@ -57,7 +57,7 @@ def _fault_lines(verdict: Verdict) -> list[str]:
     labels = _labels(verdict)
     lines = []
     for f in verdict.faults:
-        lost = f"{f.lost:,} lost" if f.drained else "lost: cannot tell (not drained)"
+        lost = f"{f.lost:,} lost" if f.drained else "lost: cannot tell"
         counts = f"{lost}, {f.duplicated:,} duplicated, {f.rejected:,} rejected, {f.unknown:,} unknown"
         lines.append(f"  fault: {labels.get(f.cell, f.cell)}, repeat {f.repeat}: {f.text}; {counts}")
     return lines
@@ -91,7 +91,9 @@ def _labels(verdict: Verdict) -> dict[str, str]:
 
 def _delivery_line(verdict: Verdict) -> str:
     order = ("sent", "acknowledged", "rejected", "unknown", "received", "lost", "duplicated", "reordered", "corrupted", "unexpected")  # fmt: skip
-    parts = [f"{verdict.delivery[k]:,} {k}" for k in order if k in verdict.delivery]
+    parts = [f"{verdict.delivery[k]:,} {k}" if k in verdict.delivery else f"{k}: cannot tell" for k in order]
+    if "received" not in verdict.delivery:
+        parts = [*parts[: order.index("received")], "nobody was to receive them"]
     text = "  messages: " + ", ".join(parts)
     return click.style(text, fg="red", bold=True) if verdict.delivery_violated else text
 

@@ -15,7 +15,7 @@ from brokerlab.pipeline.fault_checks import as_expected, planned_faults
 from brokerlab.pipeline.findings import Findings, Weight, is_closed, reason
 from brokerlab.pipeline.machine_checks import disturbed, noisy_neighbour, send_delay
 from brokerlab.pipeline.summary import Row, measured_bounds
-from brokerlab.results.tables import LOG_P99
+from brokerlab.results.tables import LOG_P99, NO_GROUP
 from brokerlab.results.verdict import Reason
 
 ACHIEVED_LIMIT = 0.99
@@ -103,7 +103,7 @@ def drain_incomplete(f: Findings) -> Iterable[Reason]:
             absent = row["lost"]
             text = f"group {row['group']} was not drained: {absent:,} acknowledged messages were not seen, which is not yet 'lost'"
             yield reason("drain_incomplete", "cannot tell", row, text, float(absent), 0.0)
-        elif row["group"] == "":
+        elif row["group"] == NO_GROUP:
             yield reason("no_consumers", "note", row, "no consumers: nothing can be said about lost messages")
 
 

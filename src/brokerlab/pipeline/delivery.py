@@ -19,9 +19,8 @@ from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Column, Table
 from brokerlab.pipeline.lane import COUNTS, KINDS, LOST_RANGES, MOST_RANGES, RANGE, Ranges, account
 from brokerlab.pipeline.schema import declared, spark_schema
-from brokerlab.results.tables import DELIVERY, LOST_RANGE
+from brokerlab.results.tables import DELIVERY, LOST_RANGE, NO_GROUP
 
-NO_GROUP = ""  # the row of a cell without consumers
 _KEY = ("cell", "repeat", "group")
 _OF_ARRIVALS = ("consumer", "epoch", "ordinal", "redelivered")
 _LANE_COLUMNS = tuple(

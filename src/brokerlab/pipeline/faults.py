@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 from brokerlab.evidence.tables import MESSAGE
 from brokerlab.pipeline.executions import event_detail
 from brokerlab.pipeline.schema import declared
+from brokerlab.results.tables import NO_GROUP
 
 Row = Mapping[str, Any]
 PUBLISH, DELIVERY = "publish", "delivery"
@@ -124,7 +125,7 @@ def fault_rows(
                 "unknown": max((r["unknown"] for r in of_fault), default=0),
                 "lost": sum(r["lost"] for r in of_fault),
                 "duplicated": sum(r["duplicated"] for r in of_fault),
-                "drained": bool(of_fault) and all(r["drained"] for r in of_fault),
+                "drained": bool(of_fault) and all(r["drained"] and r["group"] != NO_GROUP for r in of_fault),
             }
         )
     return rows

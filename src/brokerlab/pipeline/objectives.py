@@ -13,6 +13,7 @@ from brokerlab.model.histogram import quantile_ns
 from brokerlab.model.plan import CellPlan, Objective, Phase
 from brokerlab.pipeline.findings import Findings
 from brokerlab.pipeline.statistics import fewest_samples
+from brokerlab.results.tables import NO_GROUP, OF_SENDS
 from brokerlab.results.verdict import ObjectiveResult
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -106,7 +107,7 @@ def _counts(findings: Findings, objective: Objective, cell: CellPlan) -> Iterabl
     """A delivery count. Without a drain `lost` says nothing; other faults seen so far are facts, their absence is not."""
     for row in findings.rows("delivery"):
         if row["cell"] == cell.cell and objective.measure in row:
-            drained = bool(row["drained"]) and row["group"] != ""
-            said = drained or objective.measure in ("sent", "acknowledged", "rejected", "unknown")
+            drained = bool(row["drained"]) and row["group"] != NO_GROUP
+            said = drained or objective.measure in OF_SENDS
             missed = said or objective.measure not in ("lost", "unknown_absent", "received", "delivered")
             yield Measured(float(row[objective.measure]), sure_if_met=said, sure_if_missed=missed)

@@ -9,7 +9,7 @@ from typing import Any
 
 from brokerlab.model.plan import Phase, RunPlan
 from brokerlab.pipeline.statistics import median_interval, ratio_interval
-from brokerlab.results.tables import FEWEST_FOR_CLAIM
+from brokerlab.results.tables import FEWEST_FOR_CLAIM, NO_GROUP, OF_SENDS
 
 Row = Mapping[str, Any]
 Figures = dict[tuple[str, str], dict[int, float]]  # (cell, metric) -> repeat -> value
@@ -70,18 +70,24 @@ def latencies(per_phase: list[Row]) -> Figures:
 
 
 def counts(delivery: list[Row]) -> Figures:
-    """Delivery counts: those of sends once per repeat, those of deliveries added over groups. `lost` after a drain only."""
+    """Delivery counts: those of sends once per repeat, those of deliveries added over groups. `lost` after a drain only,
+    and nothing about deliveries where nobody was to receive."""
     found: Figures = defaultdict(lambda: defaultdict(float))
     for row in delivery:
         for name in COUNTS:
-            if name == "lost" and not row["drained"]:
+            if not is_said(name, row):
                 continue
             values = found[row["cell"], name]
-            if name in ("rejected", "unknown"):
+            if name in OF_SENDS:
                 values[row["repeat"]] = float(row[name])
             else:
                 values[row["repeat"]] += row[name]
     return {key: dict(values) for key, values in found.items()}
+
+
+def is_said(name: str, row: Row) -> bool:
+    """Whether a count of a row of `delivery` is a statement: a zero may also mean that nobody looked."""
+    return name in OF_SENDS or (row["group"] != NO_GROUP and (name != "lost" or row["drained"]))
 
 
 def figures(rates: list[Row], per_phase: list[Row], delivery: list[Row], agents: list[Row]) -> Figures:

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 from brokerlab.pipeline.checks import all_reasons
 from brokerlab.pipeline.findings import Findings
 from brokerlab.pipeline.objectives import objective_results
-from brokerlab.pipeline.summary import Row, computed_durability
+from brokerlab.pipeline.summary import Row, computed_durability, is_said
 from brokerlab.results.fault_text import fault_sentence
-from brokerlab.results.tables import DELIVERY
+from brokerlab.results.tables import DELIVERY, OF_SENDS
 from brokerlab.results.verdict import Answer, CellVerdict, FaultResult, ObjectiveResult, Reason, Verdict
-
-OF_SENDS = ("sent", "acknowledged", "rejected", "unknown")  # counted once per repeat, however many groups
 
 
 def make_verdict(findings: Findings, quarantined: Sequence[str] = ()) -> Verdict:
@@ -49,17 +47,20 @@ def worst(reasons: Iterable[Reason]) -> Answer:
     return "cannot tell" if "cannot tell" in weights else "valid"
 
 
-def delivery_sums(rows: Iterable[Row]) -> dict[str, int]:
-    """Sums over the run. `lost` only where drained: before that it is not a statement."""
-    sums = {c.name: 0 for c in DELIVERY.columns if c.type == "long"}
+def delivery_sums(rows: Sequence[Row]) -> dict[str, int]:
+    """Sums over the run, those of sends once per repeat. A count that is nowhere a statement is left out; and that none
+    were lost is one only where all were drained."""
+    names = [c.name for c in DELIVERY.columns if c.type == "long"]
+    sums = dict.fromkeys(OF_SENDS, 0)
     seen: set[tuple[str, int]] = set()
     for row in rows:
         repeated = (row["cell"], row["repeat"]) in seen
         seen.add((row["cell"], row["repeat"]))
-        for name in sums:
-            if (name in OF_SENDS and repeated) or (name == "lost" and not row["drained"]):
-                continue
-            sums[name] += row[name]
+        for name in names:
+            if is_said(name, row):
+                sums[name] = sums.get(name, 0) + (0 if repeated and name in OF_SENDS else row[name])
+    if sums.get("lost") == 0 and not all(row["drained"] for row in rows):
+        del sums["lost"]
     return sums
 
 
@@ -113,7 +114,7 @@ def headline(
     planned: int,
 ) -> str:
     """One sentence for people: what was violated first, then whether the numbers hold and why not."""
-    faults = ", ".join(f"{delivery[n]:,} {n}" for n in ("lost", "corrupted", "unexpected") if delivery[n])
+    faults = ", ".join(f"{delivery[n]:,} {n}" for n in ("lost", "corrupted", "unexpected") if delivery.get(n))
     missed = sum(o.met == "missed" for o in objectives)
     grave = next((r for r in reasons if r.weight != "note"), None)
     parts = []
@@ -138,6 +139,7 @@ def _account(delivery: dict[str, int], violated: bool) -> str:
     if violated:
         return sent
     strange = ", ".join(
-        f"{delivery[n]:,} {n}" for n in ("duplicated", "reordered", "unknown", "rejected") if delivery[n]
+        f"{delivery[n]:,} {n}" for n in ("duplicated", "reordered", "unknown", "rejected") if delivery.get(n)
     )
-    return f"{sent}, none lost" + (f"; {strange}" if strange else "")
+    arrived = "none lost" if "lost" in delivery else "nobody was to receive them"
+    return f"{sent}, {arrived}" + (f"; {strange}" if strange else "")

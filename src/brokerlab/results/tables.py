@@ -120,6 +120,10 @@ DELIVERY = Table(
     ),
 )  # fmt: skip
 
+NO_GROUP = ""  # of `group`: a cell without consumers
+# Counts of `delivery` that are the same for every group, and the only ones that say anything where there is none.
+OF_SENDS = ("sent", "acknowledged", "rejected", "unknown")
+
 LOST_RANGE = Table(
     "lost_range",
     "The lost messages by name, at most 1000 ranges per repeat and group.",
@@ -200,7 +204,7 @@ FAULT = Table(
         _count("unknown", "sends of the execution whose outcome is unknown"),
         _count("lost", "acknowledged, never received, all groups; a statement only when drained"),
         _count("duplicated", "deliveries beyond the first of each message, all groups"),
-        Column("drained", "boolean", "", "every group was drained"),
+        Column("drained", "boolean", "", "there were consumers, and every group was drained"),
     ),
 )  # fmt: skip
 
@@ -212,7 +216,7 @@ RUN_SUMMARY = Table(
         Column("label", "string", "", "what differs from the other cells"),
         Column("broker", "string", "", "broker"),
         Column("durability", "string", "", "level computed from the settings read back"),
-        Column("metric", "string", "", "sent_per_s, received_per_s, sent_bytes_per_s, received_bytes_per_s (count / length over the whole seconds of the measure phase), backlog_received_per_s (the same over the drain), <measure>_<p50|p99|p999>_ns (worst group), agent_cpu_cores, lost, duplicated, reordered, corrupted, unexpected, rejected, unknown"),
+        Column("metric", "string", "", "sent_per_s, received_per_s, sent_bytes_per_s, received_bytes_per_s (count / length over the whole seconds of the measure phase), backlog_received_per_s (the same over the drain), <measure>_<p50|p99|p999>_ns (worst group), agent_cpu_cores, rejected, unknown; where there are consumers also lost (after a drain), duplicated, reordered, corrupted, unexpected"),
         Column("unit", "string", "", "unit of the values"),
         Column("n", "int", "1", "repeats with a value"),
         Column("median", "double", "", "median over repeats"),

@@ -76,7 +76,7 @@ class Verdict(Frozen):
     complete: bool  # every planned repeat finished
     headline: str  # one sentence for people
     reasons: tuple[Reason, ...]
-    delivery: dict[str, int]  # sums over the run: sent, acknowledged, ..., unexpected
+    delivery: dict[str, int]  # sums over the run: sent, ..., unexpected; without those about which nothing can be said
     delivery_violated: bool  # lost, corrupted or unexpected, after a full drain
     objectives: tuple[ObjectiveResult, ...]
     cells: tuple[CellVerdict, ...]

@@ -7,10 +7,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from brokerlab.cli.verdict_text import verdict_lines
 from brokerlab.errors import NotFoundError
 from brokerlab.evidence.tables import EVENT, OUTCOME
 from brokerlab.evidence.writer import SegmentWriter
 from brokerlab.pipeline.analyze import analyze
+from brokerlab.report.page import write_report
 from brokerlab.results.directory import RunDirectory, write_json
 from brokerlab.results.reader import read_rows, read_table, read_verdict
 from brokerlab.results.tables import DELIVERY, LATENCY_PER_PHASE, RESULT_TABLES, RUN_SUMMARY
@@ -115,6 +117,16 @@ def test_cell_without_consumers_states_nothing_about_loss(tmp_path: Path) -> Non
     assert (row["group"], row["sent"], row["lost"], row["drained"]) == ("", 10_000, 0, True)
     assert verdict.verdict == "valid"
     assert [r.code for r in verdict.reasons] == ["no_consumers"]
+    assert verdict.delivery == {"sent": 10_000, "acknowledged": 10_000, "rejected": 0, "unknown": 0}
+    assert verdict.headline == "Valid: 1 of 1 repeats, 10,000 messages sent, nobody was to receive them."
+    summed = {r["metric"] for r in read_rows(run, RUN_SUMMARY)}
+    assert summed & {"lost", "duplicated", "corrupted", "rejected", "unknown"} == {"rejected", "unknown"}
+    line = next(text for text in verdict_lines(verdict) if text.startswith("  messages:"))
+    assert line.endswith("10,000 acknowledged, 0 rejected, 0 unknown, nobody was to receive them")
+    page = write_report(run).read_text()
+    assert "Delivery: cannot tell, nobody was to receive" in page
+    assert "Without consumers nothing can be said about lost messages." in page
+    assert "Delivery kept" not in page
 
 
 def test_reading_a_run_that_was_not_analysed(tmp_path: Path) -> None:

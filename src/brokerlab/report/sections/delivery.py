@@ -7,6 +7,7 @@ from brokerlab.report.grid import Cell, grid
 from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.sections.verdict import status
 from brokerlab.report.source import Row, Source
+from brokerlab.results.tables import NO_GROUP, OF_SENDS
 
 _COUNTS = (
     "sent", "acknowledged", "rejected", "unknown", "received", "delivered", "lost", "duplicated", "redelivered",
@@ -97,6 +98,9 @@ def _sentence(rows: list[Row]) -> Html:
         return tag("p", status("violated", "invalid"), f" {', '.join(broken)}.{wait}", class_="lead")
     if undrained:
         return tag("p", status("cannot tell"), wait, class_="lead")
+    if any(r["group"] == NO_GROUP for r in rows):
+        sentence = " Without consumers nothing can be said about lost messages."
+        return tag("p", status("cannot tell"), sentence, class_="lead")
     return tag(
         "p",
         status("kept", "valid"),
@@ -112,6 +116,9 @@ def _row(source: Source, row: Row, kept: list[str]) -> list[Child | Cell]:
     )
     counts: list[Child | Cell] = []
     for c in kept:
+        if row["group"] == NO_GROUP and c not in OF_SENDS:
+            counts.append(Cell(figures.ABSENT, weak=True, title="no consumers"))
+            continue
         kind = (
             "bad"
             if row[c] and c in _VIOLATIONS
@@ -121,7 +128,10 @@ def _row(source: Source, row: Row, kept: list[str]) -> list[Child | Cell]:
         counts.append(
             Cell(figures.count(row[c]), "not drained" if uncertain and row[c] else None, weak=uncertain, kind=kind)
         )
-    drained = status("yes", "valid") if row["drained"] else status("no", "cannot tell")
+    if row["group"] == NO_GROUP:
+        drained: Child = "no consumers"
+    else:
+        drained = status("yes", "valid") if row["drained"] else status("no", "cannot tell")
     return [Cell(source.label(row["cell"]), which), drained, *counts]
 
 

@@ -69,10 +69,12 @@ def _delivery(source: Source) -> Html | None:
     verdict = source.verdict
     if verdict is None or not verdict.delivery:
         return None
-    undrained = any(not d for d in source.table("delivery").columns["drained"])
-    word, kind = (
-        ("Delivery: cannot tell, a drain was incomplete", "cannot tell") if undrained else ("Delivery kept", "valid")
-    )
+    if "received" not in verdict.delivery:
+        word, kind = "Delivery: cannot tell, nobody was to receive", "cannot tell"
+    elif not all(source.table("delivery").columns["drained"]):
+        word, kind = "Delivery: cannot tell, a drain was incomplete", "cannot tell"
+    else:
+        word, kind = "Delivery kept", "valid"
     order = (
         "sent",
         "acknowledged",
