@@ -45,10 +45,10 @@ class AmqpConsumer(ReconnectingConsumer[AmqpLink, Arrived]):
         self._prefetch = client_setting(plan, "prefetch")
         self._queues = [group_queue(d, self._group, p) for d in plan.destinations for p in range(plan.partitions)]
         try:
-            self._use(self._open())
+            self._start_reading()
         except NoSuchQueueError:
             self._make_group(plan)
-            self._use(self._open())
+            self._start_reading()
 
     def _make_group(self, plan: AgentPlan) -> None:
         """A group that was not made with its destination begins with what is published from now on."""

@@ -18,11 +18,12 @@ HEARTBEAT_S = 30
 
 
 class RefusedError(OSError):
-    """The server said no, and gave its reason as a number."""
+    """The server said no, and gave its reason as a number. `not_yet`: soon it may say yes."""
 
-    def __init__(self, said: str, code: int) -> None:
+    def __init__(self, said: str, code: int, *, not_yet: bool = False) -> None:
         super().__init__(said)
         self.code = code
+        self.not_yet = not_yet
 
 
 class Link(ABC):

@@ -20,6 +20,7 @@ from brokerlab.model.plan import AgentPlan
 RECONNECT_EVERY_S = 0.2
 RECONNECT_S = 2.0  # for connecting and shaking hands: a caller must not wait long
 GIVE_UP_S = 30.0
+NOT_YET_S = 60.0  # for what was just created to come to every node
 
 AnyLink = TypeVar("AnyLink", bound=Link)
 Part = TypeVar("Part")  # of what has arrived
@@ -51,6 +52,21 @@ class Reconnecting(ABC, Generic[AnyLink]):
             link.abandon()
             raise
         self._link = link
+
+    def _start(self, otherwise: str) -> None:
+        """The first connection. What was created a moment ago may not have come to every node, whatever the broker told:
+        while that is why it refuses, it is asked again. Raises BrokerError, which says `otherwise`, where it is of no
+        use."""
+        until = time.monotonic() + NOT_YET_S
+        while True:
+            try:
+                self._use(self._open())
+                return
+            except OSError as e:
+                not_yet = isinstance(e, RefusedError) and e.not_yet
+                if not not_yet or time.monotonic() >= until:
+                    raise BrokerError(f"{otherwise}: {e}") from e
+            time.sleep(RECONNECT_EVERY_S)
 
     def _drop_link(self, retry_at: float) -> None:
         if self._link is not None:
@@ -89,13 +105,6 @@ class ReconnectingProducer(Reconnecting[AnyLink]):
         self._pending_bytes = client_setting(plan, "pending_bytes")
         self._settling = Settling()
         self._unconfirmed = Unconfirmed()
-
-    def _start(self, otherwise: str) -> None:
-        """The first connection. Raises BrokerError, which says `otherwise`, where it cannot be published by."""
-        try:
-            self._use(self._open())
-        except OSError as e:
-            raise BrokerError(f"{otherwise}: {e}") from e
 
     @abstractmethod
     def _room(self, link: AnyLink) -> int:
@@ -164,15 +173,15 @@ class ReconnectingConsumer(Reconnecting[AnyLink], Generic[AnyLink, Part]):
     def _hand_out(self, most: int) -> Deliveries:
         """The first of what has arrived, which is not empty."""
 
+    def _start_reading(self) -> None:
+        self._start(otherwise=f"the group {self._group} cannot be read")
+
     def _use(self, link: AnyLink) -> None:
-        """Raises BrokerError."""
         try:
             super()._use(link)
-        except (OSError, BrokerError) as e:
+        except (OSError, BrokerError):
             self._arrived.clear()  # some queues may have begun to send
-            if isinstance(e, BrokerError):
-                raise
-            raise BrokerError(f"the group {self._group} cannot be read: {e}") from e
+            raise
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
         while True:
@@ -193,7 +202,9 @@ class ReconnectingConsumer(Reconnecting[AnyLink], Generic[AnyLink, Part]):
             now = time.monotonic()
             error = self._reconnect()
             if error is not None and now - self._lost_at > GIVE_UP_S:
-                raise BrokerError(f"the connection could not be made again for {GIVE_UP_S:.0f} s: {error}") from error
+                raise BrokerError(
+                    f"the group {self._group} could not be read for {GIVE_UP_S:.0f} s: {error}"
+                ) from error
             return
         try:
             self._link.pump()

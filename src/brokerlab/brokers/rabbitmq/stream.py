@@ -19,7 +19,7 @@ from brokerlab.model.plan import Endpoint, Security
 
 PATH = "python (RabbitMQ stream protocol, frames made in blocks)"
 FRAME_MAX = 1 << 20
-OK, NO_OFFSET, AUTHENTICATION_FAILURE = 1, 19, 8
+OK, NOT_AVAILABLE, AUTHENTICATION_FAILURE, NO_OFFSET = 1, 6, 8, 19
 
 DECLARE_PUBLISHER, PUBLISH, PUBLISH_CONFIRM, PUBLISH_ERROR = 1, 2, 3, 4
 SUBSCRIBE, DELIVER, CREDIT, STORE_OFFSET, QUERY_OFFSET, UNSUBSCRIBE = 7, 8, 9, 10, 11, 12
@@ -33,7 +33,7 @@ class StreamRefusedError(RefusedError):
 
     def __init__(self, what: str, code: int) -> None:
         name = STREAM_CODES.get(code, ("code nobody knows", 0))[0]
-        super().__init__(f"{what}: {code} {name}", code)
+        super().__init__(f"{what}: {code} {name}", code, not_yet=code == NOT_AVAILABLE)
 
 
 def text(value: str) -> bytes:

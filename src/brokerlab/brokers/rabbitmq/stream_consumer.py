@@ -50,7 +50,7 @@ class StreamConsumer(ReconnectingConsumer[stream.StreamLink, tuple[int, Chunk, i
         self._streams = every[number % plan.consumers.per_group :: plan.consumers.per_group]
         self._next = [0] * len(self._streams)  # the offset that is read next
         self._ends: dict[int, int] = {}
-        self._use(self._open())
+        self._start_reading()
 
     def _begin(self, link: stream.StreamLink) -> None:
         """From where the group has stored that it was, else from the first message on."""

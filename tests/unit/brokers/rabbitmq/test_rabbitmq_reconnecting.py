@@ -10,6 +10,7 @@ import pytest
 
 from brokerlab.brokers.rabbitmq import reconnecting
 from brokerlab.brokers.rabbitmq.reconnecting import ReconnectingConsumer
+from brokerlab.brokers.rabbitmq.stream import NOT_AVAILABLE, StreamRefusedError
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 
@@ -58,17 +59,17 @@ class Consumer(ReconnectingConsumer[Any, str]):
 
     link_class = FakeLink
 
-    def __init__(self) -> None:
+    def __init__(self, failures: int = 0, failure: OSError | None = None) -> None:
         super().__init__(PLAN, 0)
-        self.failures = 0
+        self.failures, self.failure = failures, failure or OSError("the second queue cannot be read")
         self.handed: list[str] = []
-        self._use(self._open())
+        self._start_reading()
 
     def _begin(self, link: FakeLink) -> None:
         self._arrived.append(link.address)
         if self.failures:
             self.failures -= 1
-            raise OSError("the second queue cannot be read")
+            raise self.failure
 
     def _hand_out(self, most: int) -> Deliveries:  # noqa: ARG002
         assert self._link is not None
@@ -76,10 +77,14 @@ class Consumer(ReconnectingConsumer[Any, str]):
         return no_deliveries(time.monotonic_ns())
 
 
-@pytest.fixture
-def consumer(monkeypatch: pytest.MonkeyPatch) -> Consumer:
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reconnecting, "RECONNECT_EVERY_S", 0.001)
     FakeLink.made.clear()
+
+
+@pytest.fixture
+def consumer() -> Consumer:
     return Consumer()
 
 
@@ -105,7 +110,7 @@ def test_what_came_with_a_subscription_that_failed_is_not_handed_out(consumer: C
 def test_failing_for_long_is_the_brokers_error(consumer: Consumer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reconnecting, "GIVE_UP_S", 0.05)
     FakeLink.made[0].lost, consumer.failures = True, 1 << 30
-    with pytest.raises(BrokerError, match=r"could not be made again .* the group g cannot be read: the second queue"):
+    with pytest.raises(BrokerError, match=r"the group g could not be read for 0 s: the second queue"):
         consumer.receive(1, soon())
 
 
@@ -113,4 +118,23 @@ def test_a_closed_one_connects_no_more(consumer: Consumer) -> None:
     consumer.receive(1, soon())
     consumer.close(soon())
     assert len(consumer.receive(1, soon(0.05)).lengths) == 0
+    assert len(FakeLink.made) == 1
+
+
+def test_a_stream_that_is_not_available_yet_is_asked_again_by_the_first_connection() -> None:
+    consumer = Consumer(3, StreamRefusedError("request 7", NOT_AVAILABLE))
+    consumer.receive(1, soon())
+    assert consumer.handed == ["a:1"]
+    assert [link.abandoned for link in FakeLink.made] == [True, True, True, False]
+
+
+def test_one_that_never_becomes_available_is_the_brokers_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconnecting, "NOT_YET_S", 0.05)
+    with pytest.raises(BrokerError, match=r"the group g cannot be read: request 7: 6 stream not available"):
+        Consumer(1 << 30, StreamRefusedError("request 7", NOT_AVAILABLE))
+
+
+def test_any_other_refusal_is_final() -> None:
+    with pytest.raises(BrokerError, match=r"the group g cannot be read: request 7: 16 access refused"):
+        Consumer(1 << 30, StreamRefusedError("request 7", 16))
     assert len(FakeLink.made) == 1
