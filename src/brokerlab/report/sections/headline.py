@@ -11,11 +11,13 @@ from brokerlab.report.sections.verdict import status
 from brokerlab.report.source import Row, Source
 
 _QUANTILES = (("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"))
+_RATES = (("sent_per_s", "Sent"), ("received_per_s", "Received"))
 _MEASURES = (("publish_latency", "Publish"), ("end_to_end_latency", "End-to-end"))
 
 
 def headline_section(source: Source) -> Html:
-    heads = ["Cell", "Verdict", "n", "Received", *(f"{words} {q}" for _, words in _MEASURES for _, q in _QUANTILES)]
+    quantiles = [f"{words} {q}" for _, words in _MEASURES for _, q in _QUANTILES]
+    heads = ["Cell", "Verdict", "n", *(words for _, words in _RATES), *quantiles]
     levels = source.levels()
     rows: list[list[Child | Cell] | Html] = []
     for level, members in levels:
@@ -53,7 +55,6 @@ def _left_out(source: Source) -> Html | None:
 
 def _row(source: Source, cell: str) -> list[Child | Cell]:
     judged = source.cell_verdict(cell)
-    received = summary_rows(source, "received_per_s").get(cell) or summary_rows(source, "sent_per_s").get(cell)
     unfinished = judged is not None and judged.repeats_finished < judged.repeats_planned
     repeats = f"{judged.repeats_finished} of {judged.repeats_planned} repeats" if judged and unfinished else None
     declared = judged.durability_declared if judged else None
@@ -68,12 +69,13 @@ def _row(source: Source, cell: str) -> list[Child | Cell]:
         Cell(source.label(cell), f"{durability}; security: {source.security(cell)}" if unlike else durability),
         Cell(status(judged.verdict) if judged else "not judged", repeats),
         _sizes(source, cell),
-        Cell(
-            figures.rate(received["median"]) if received else figures.ABSENT,
-            _interval("received_per_s", received) if received else None,
-        ),
+        *(_rate(metric, summary_rows(source, metric).get(cell)) for metric, _ in _RATES),
     ]
     return cells + [_quantile(source, cell, m, q) for m, _ in _MEASURES for q, _ in _QUANTILES]
+
+
+def _rate(metric: str, row: Row | None) -> Cell:
+    return Cell(figures.ABSENT) if row is None else Cell(figures.rate(row["median"]), _interval(metric, row))
 
 
 def _quantile(source: Source, cell: str, measure: str, quantile: str) -> Cell:
@@ -102,7 +104,7 @@ def fewest_samples(source: Source, cell: str, measure: str) -> int | None:
 
 def _sizes(source: Source, cell: str) -> Cell:
     """How many repeats stand behind a median, and how many samples behind the quantiles of each."""
-    row = summary_rows(source, "received_per_s").get(cell) or summary_rows(source, "sent_per_s").get(cell)
+    row = summary_rows(source, "sent_per_s").get(cell)
     samples = fewest_samples(source, cell, "end_to_end_latency") or fewest_samples(source, cell, "publish_latency")
     return Cell(row["n"] if row else 0, f"× {figures.count(samples)}" if samples else None)
 
