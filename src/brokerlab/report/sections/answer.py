@@ -31,15 +31,19 @@ def summary_rows(source: Source, metric: str) -> dict[str, Row]:
     return {r["cell"]: r for r in source.table("run_summary").rows(metric=metric) if r["n"] > 0}
 
 
-def panel_metrics(source: Source) -> tuple[str, ...]:
-    """The first rate that says anything (a backlog is received after the measure phase), then the two latencies."""
+def rate_metric(source: Source) -> str:
+    """The first rate that says anything: a backlog is received after the measure phase, and some have no consumers."""
     table = source.table("run_summary")
     with_value = {m for m, v in zip(table.columns["metric"], table.columns["median"], strict=True) if v}
-    return (*[m for m in _RATES if m in with_value][:1], *_LATENCIES)
+    return next((m for m in _RATES if m in with_value), _RATES[0])
+
+
+def _panel_metrics(source: Source) -> tuple[str, ...]:
+    return (rate_metric(source), *_LATENCIES)
 
 
 def answer_section(source: Source) -> Html | None:
-    panels = [p for p in (_panel(source, m) for m in panel_metrics(source)) if p is not None]
+    panels = [p for p in (_panel(source, m) for m in _panel_metrics(source)) if p is not None]
     if not panels:
         return None
     believed = source.verdict is not None and source.verdict.verdict == "valid"
@@ -160,7 +164,7 @@ def _line(source: Source, cell: str, row: Row, metric: str, index: int, where: C
 
 
 def _comparisons(source: Source, believed: bool) -> Html | None:
-    metrics = panel_metrics(source)
+    metrics = _panel_metrics(source)
     rows = [r for r in source.table("comparison").rows() if r["metric"] in metrics]
     if not rows:
         return None

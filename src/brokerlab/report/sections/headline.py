@@ -6,18 +6,17 @@ from brokerlab.report import figures
 from brokerlab.report.figures import FEWEST_SAMPLES
 from brokerlab.report.grid import Cell, band, grid
 from brokerlab.report.markup import Child, Html, tag
-from brokerlab.report.sections.answer import level_words, summary_rows
+from brokerlab.report.sections.answer import level_words, rate_metric, summary_rows
 from brokerlab.report.sections.verdict import status
 from brokerlab.report.source import Row, Source
 
 _QUANTILES = (("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"))
-_RATES = (("sent_per_s", "Sent"), ("received_per_s", "Received"))
 _MEASURES = (("publish_latency", "Publish"), ("end_to_end_latency", "End-to-end"))
 
 
 def headline_section(source: Source) -> Html:
-    quantiles = [f"{words} {q}" for _, words in _MEASURES for _, q in _QUANTILES]
-    heads = ["Cell", "Verdict", "n", *(words for _, words in _RATES), *quantiles]
+    rate = figures.metric_name(rate_metric(source)).removesuffix(" rate").capitalize()
+    heads = ["Cell", "Verdict", "n", rate, *(f"{words} {q}" for _, words in _MEASURES for _, q in _QUANTILES)]
     levels = source.levels()
     rows: list[list[Child | Cell] | Html] = []
     for level, members in levels:
@@ -69,12 +68,14 @@ def _row(source: Source, cell: str) -> list[Child | Cell]:
         Cell(source.label(cell), f"{durability}; security: {source.security(cell)}" if unlike else durability),
         Cell(status(judged.verdict) if judged else "not judged", repeats),
         _sizes(source, cell),
-        *(_rate(metric, summary_rows(source, metric).get(cell)) for metric, _ in _RATES),
+        _rate(source, cell),
     ]
     return cells + [_quantile(source, cell, m, q) for m, _ in _MEASURES for q, _ in _QUANTILES]
 
 
-def _rate(metric: str, row: Row | None) -> Cell:
+def _rate(source: Source, cell: str) -> Cell:
+    metric = rate_metric(source)
+    row = summary_rows(source, metric).get(cell)
     return Cell(figures.ABSENT) if row is None else Cell(figures.rate(row["median"]), _interval(metric, row))
 
 
