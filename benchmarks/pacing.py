@@ -11,6 +11,7 @@ from benchmarks.brokers import NO_CONSUMERS, RunningBroker, one_producer
 from benchmarks.figures import spread
 from benchmarks.kafka_agent import Agent
 from benchmarks.machine import mark, usage
+from brokerlab.cli.measurements import quantile, sleep_lateness_ns
 from brokerlab.model.histogram import quantile_ns
 from brokerlab.model.plan import AgentPlan, Durability, PhasesPlan, Role
 
@@ -28,8 +29,9 @@ class _Target(RunningBroker):
         super().__init__(name, directory, PHASES)
         self._name, self._directory = name, directory
 
-    def round(self, rate_per_s: float, number: int) -> tuple[float, float, float, float, float]:
-        """(rate achieved / wanted, send_delay p50, p99 in ms, agent cores, foreign cores)."""
+    def round(self, rate_per_s: float, number: int) -> tuple[float, float, float, float, float, float]:
+        """(rate achieved / wanted, send_delay p50, p99 in ms, that of a bare sleep, agent cores, foreign cores)."""
+        bare_ms = quantile(sleep_lateness_ns()[0], 0.99) / 1e6  # what this machine does to any program that waits
         topic = f"pacing-{rate_per_s:.0f}-{number}"
         evidence = self._directory / topic
         self.admin.create((topic,), 1, ())
@@ -52,7 +54,7 @@ class _Target(RunningBroker):
         self.admin.delete((topic,), ())
         sent, p50, p99 = _evidence(evidence)
         cores = sum(used.cpu_ns[p] for p in agent.pids) / 1e9 / used.seconds
-        return sent / (rate_per_s * MEASURE_S), p50, p99, cores, used.foreign_cores
+        return sent / (rate_per_s * MEASURE_S), p50, p99, bare_ms, cores, used.foreign_cores
 
 
 def _evidence(directory: Path) -> tuple[int, float, float]:
@@ -75,8 +77,8 @@ def _table(name: str, directory: Path, rounds: int) -> str:
     lines = [
         f"### Pacing, {BROKERS[name]}, 200 B, {rounds} rounds of {MEASURE_S} s, median [range]",
         "",
-        "| rate | achieved / wanted | send_delay p50, ms | send_delay p99, ms | agent CPU, cores | foreign load, cores |",
-        "|---|---|---|---|---|---|",
+        "| rate | achieved / wanted | send_delay p50, ms | p99, ms | a bare sleep before, p99, ms | agent CPU, cores | foreign load, cores |",
+        "|---|---|---|---|---|---|---|",
     ]
     with _Target(name, directory) as target:
         for rate in RATES_PER_S:
