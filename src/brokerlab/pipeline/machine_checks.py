@@ -64,9 +64,9 @@ def _worst_second(f: Findings, cell: str, repeat: int) -> str:
         return text
     most = {m: max((r["value"] for r in around if r["metric"] == m), default=0.0) for m in NOISE_METRICS}
     said = [
-        f"{cores:.2f} cores were {NOISE_METRICS[m]}" for m, cores in most.items() if cores > NOISE_OF_A_SECOND_CORES
+        f"{cores:.2f} cores were {NOISE_METRICS[m]}" for m, cores in most.items() if cores > NOISE_OF_A_SECOND_CORES[m]
     ]
-    return f"{text}, when " + (" and ".join(said) or f"nobody else took more than {NOISE_OF_A_SECOND_CORES} cores")
+    return f"{text}, when " + (" and ".join(said) or f"nobody else took more than {max(0.0, *most.values()):.2f} cores")
 
 
 def noisy_neighbour(f: Findings) -> Iterable[Reason]:

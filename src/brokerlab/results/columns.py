@@ -44,7 +44,7 @@ or unexpected.
 | drain_incomplete | a group was not drained | cannot tell |
 | nothing_received | a group received nothing of what was acknowledged | cannot tell |
 | noisy_neighbour | mean of the measure phase of `cpu_steal_cores` or `cpu_foreign_cores` > 0.20 | cannot tell |
-| disturbed | `retries` of the workload: an execution was run again because `noisy_neighbour` held; or because `send_delay` did, and would not have without the seconds in which, or beside which, others took more than 0.10 cores. Never one that failed, had a planned fault, or in which a message was not acknowledged and received exactly once and in order | a note for each attempt left out; its evidence is kept in `abandoned/` |
+| disturbed | `retries` of the workload: an execution was run again because `noisy_neighbour` held; or because `send_delay` did, and would not have without the seconds in which, or beside which, the hypervisor took more than 0.05 cores or other programs more than 0.10. Never one that failed, had a planned fault, or in which a message was not acknowledged and received exactly once and in order | a note for each attempt left out; its evidence is kept in `abandoned/` |
 | not_steady | label warming, slowing or none (a p99 with label none is a note; bursts, ramps and backlogs are exempt) | cannot tell |
 | too_short, cut_short | fewer than 5 s measured, or less than 90 % of the plan | cannot tell |
 | segment_quarantined, rows_quarantined | evidence could not be read or broke a rule | cannot tell |

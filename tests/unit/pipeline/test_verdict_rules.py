@@ -199,8 +199,10 @@ def test_what_is_not_steady_is_said_in_words(change: dict[str, Any], said: str) 
     [
         ("cpu_steal_cores", START + 3, 0.18, ", when 0.18 cores were taken by the hypervisor"),
         ("cpu_foreign_cores", START + 5, 0.4, ", when 0.40 cores were used by other programs"),
+        ("cpu_steal_cores", START + 5, 0.06, ", when 0.06 cores were taken by the hypervisor"),
+        ("cpu_foreign_cores", START + 5, 0.06, ", when nobody else took more than 0.06 cores"),
         ("cpu_foreign_cores", START + 6, 0.4, ""),  # nothing is known of that second
-        ("cpu_steal_cores", START + 4, 0.01, ", when nobody else took more than 0.1 cores"),
+        ("cpu_steal_cores", START + 4, 0.01, ", when nobody else took more than 0.01 cores"),
     ],
 )
 def test_who_was_late_says_when_and_who_had_the_processors(metric: str, second: int, value: float, said: str) -> None:

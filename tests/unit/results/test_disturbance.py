@@ -73,6 +73,11 @@ def test_lateness_in_seconds_that_others_had_is_a_disturbance(tmp_path: Path) ->
     )
 
 
+def test_the_hypervisor_is_known_more_exactly_than_other_programs(tmp_path: Path) -> None:
+    assert found(execution(tmp_path / "taken", late_s=(4, 5), noise={5: 0.06})) is not None
+    assert found(execution(tmp_path / "used", late_s=(4, 5), noise={5: 0.06}, metric="cpu_foreign_cores")) is None
+
+
 def test_others_who_do_not_make_us_late_do_not_matter(tmp_path: Path) -> None:
     assert found(execution(tmp_path, noise={5: 0.24})) is None
 
