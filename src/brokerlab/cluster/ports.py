@@ -1,68 +1,51 @@
-"""Free loopback ports, and whether anybody listens at an address."""
+"""Loopback ports that are ours until a server listens there, and whether anybody listens at an address."""
 
 from __future__ import annotations
 
-import random
 import socket
-from collections.abc import Iterable
-from pathlib import Path
+import weakref
+from collections.abc import Iterable, Sequence
 
-from brokerlab.cluster.cache import entry, exclusive, write_whole
 from brokerlab.errors import MachineError
 
-_FIRST, _LAST = 20_000, 65_535
-_FEWEST = 1_000  # of fewer, one would come again too soon
 
+class HeldPorts:
+    """`count` different ports of 127.0.0.1 that nobody but our servers gets as long as this object lives.
 
-def free_ports(count: int) -> list[int]:
-    """`count` different ports that are free on 127.0.0.1 and that nobody gets by chance before a server listens there.
-
-    A server may take seconds until it does. So they are none of those the kernel gives to connections, and they are
-    handed out in turn, over all processes that share a cache: a port comes again when all others have been used.
+    A server may take seconds until it listens, and longer when it is started again. So each port is bound here all the
+    time: the kernel gives it to no connection and to no other program that asks for a free one. As our socket is
+    allowed to share and never listens, Linux lets a server bind it too that sets SO_REUSEADDR, as servers do.
     """
-    ports = _candidates()
-    last = entry("last-port")
-    with exclusive(last):
-        start = _after(last, ports)
-        found: list[int] = []
-        for port in ports[start:] + ports[:start]:
-            if _can_be_bound(port):
-                found.append(port)
-            if len(found) == count:
-                write_whole(last, str(port).encode())
-                return found
-    raise MachineError(
-        f"{count} free ports are needed on 127.0.0.1, and of {ports[0]} to {ports[-1]} only {len(found)} are free",
-        hint="end programs that listen there: ss -ltnp lists them",
-    )
 
-
-def _candidates() -> list[int]:
-    """All we may use; where the kernel gives nearly every one of them to connections, those too."""
-    every = range(_FIRST, _LAST + 1)
-    try:
-        low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
-    except (OSError, ValueError):
-        return list(every)
-    apart = [port for port in every if not low <= port <= high]
-    return apart if len(apart) >= _FEWEST else list(every)
-
-
-def _after(last: Path, ports: list[int]) -> int:
-    """Where to go on; anywhere, so that two new caches do not meet, when nothing is known."""
-    try:
-        return ports.index(int(last.read_text())) + 1
-    except (OSError, ValueError):
-        return random.randrange(len(ports))
-
-
-def _can_be_bound(port: int) -> bool:
-    with socket.socket() as s:
+    def __init__(self, count: int) -> None:
+        sockets: list[socket.socket] = []
+        release = weakref.finalize(self, _close, sockets)
         try:
-            s.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+            for _ in range(count):
+                sockets.append(_hold_one())
+        except OSError as error:
+            release()
+            raise MachineError(
+                f"{count} free ports are needed on 127.0.0.1, and after {len(sockets)} of them: {error.strerror}",
+                hint="ss -tanp lists who has ports, ulimit -n tells how many files a process may open",
+            ) from None
+        self.numbers: Sequence[int] = [held.getsockname()[1] for held in sockets]
+
+
+def _hold_one() -> socket.socket:
+    held = socket.socket()
+    try:
+        held.bind(("127.0.0.1", 0))  # alone; only then may a server share it
+    except OSError:
+        held.close()
+        raise
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return held
+
+
+def _close(sockets: list[socket.socket]) -> None:
+    for held in sockets:
+        held.close()
 
 
 def all_refuse(addresses: Iterable[str]) -> bool:

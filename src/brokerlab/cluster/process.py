@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,13 @@ from pathlib import Path
 
 from brokerlab.lifeline import die_with_parent
 from brokerlab.model.plan import Security
+
+# As the servers we start write it: log4j, PostgreSQL, NATS, RabbitMQ, Redis; Java's and Go's last words.
+_AN_ERROR = re.compile(
+    r"\b(ERROR|FATAL|PANIC|Caused by|Exception in thread|[Ff]atal error)\b|^panic: |^[\w.$]+(Exception|Error): "
+    r"|\[(ERR|FTL|error)\]|# Failed "
+)
+_ERRORS_SHOWN = 8
 
 
 class ServerProcess:
@@ -86,11 +94,15 @@ class ServerProcess:
                 self._process.wait()
 
     def log_tail(self, lines: int = 20) -> str:
+        """The last lines, and before them the first errors: a server that ends in order says why long before its last
+        line."""
         try:
-            text = self.log.read_text(errors="replace")
+            text = self.log.read_text(errors="replace").splitlines()
         except OSError:
             return ""
-        return "\n".join(text.splitlines()[-lines:])
+        before, tail = text[:-lines], text[-lines:]
+        errors = [line for line in before if _AN_ERROR.search(line)][:_ERRORS_SHOWN]
+        return "\n".join([*errors, *(["..."] if errors else []), *tail])
 
 
 def inherited_environment(security: Security | None, *dropped: str) -> dict[str, str]:

@@ -1,78 +1,73 @@
 from __future__ import annotations
 
+import resource
 import socket
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-from brokerlab.cluster import ports
-from brokerlab.cluster.ports import all_refuse, free_ports
+from brokerlab.cluster.ports import HeldPorts, all_refuse
 from brokerlab.errors import MachineError
 
 
+def listening(port: int) -> socket.socket:
+    """As servers do it: create_server sets SO_REUSEADDR."""
+    return socket.create_server(("127.0.0.1", port))
+
+
+def test_held_ports_are_different_and_a_server_may_listen_there_again_and_again() -> None:
+    held = HeldPorts(5)
+    assert len(set(held.numbers)) == 5
+    for port in (*held.numbers, *held.numbers):
+        with listening(port) as server, socket.create_connection(("127.0.0.1", port)):
+            server.accept()[0].close()
+
+
+def test_nobody_looking_for_a_free_port_gets_one() -> None:
+    held = HeldPorts(1)
+    with socket.socket() as another, pytest.raises(OSError, match="in use"):
+        another.bind(("127.0.0.1", held.numbers[0]))
+
+
+def test_two_clusters_never_share_one() -> None:
+    clusters = [HeldPorts(20) for _ in range(40)]
+    assert len({port for held in clusters for port in held.numbers}) == 800
+
+
+def test_they_are_given_back_with_the_object() -> None:
+    held = HeldPorts(1)
+    port = held.numbers[0]
+    del held
+    with socket.socket() as another:
+        another.bind(("127.0.0.1", port))
+
+
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("BROKERLAB_HOME", str(tmp_path))
-    return tmp_path
+def few_files() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with socket.socket() as next_file:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (next_file.fileno() + 3, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_free_ports_are_different_and_can_be_bound() -> None:
-    found = free_ports(5)
-    assert len(set(found)) == 5
-    for port in found:
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", port))
-
-
-def kernel_gives(monkeypatch: pytest.MonkeyPatch, first_and_last: str) -> None:
-    monkeypatch.setattr(Path, "read_text", lambda _: first_and_last)
-
-
-@pytest.mark.usefixtures("cache")
-def test_no_connection_gets_one_of_them_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel_gives(monkeypatch, "21000\t65535\n")
-    assert all(20_000 <= port < 21_000 for port in free_ports(20))
-
-
-@pytest.mark.usefixtures("cache")
-def test_nobody_else_is_given_them_before_a_server_listens() -> None:
-    with ThreadPoolExecutor(4) as pool:  # a lock of a file is held by its opening: threads stand for processes
-        found = list(chain.from_iterable(pool.map(free_ports, [3] * 40)))
-    assert len(set(found)) == 120
-
-
-def test_one_that_is_in_use_is_passed_over(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second, third = free_ports(3)
-    monkeypatch.setattr(ports, "_candidates", lambda: [first, second, third])
-    (cache / "last-port").write_text(str(first))
-    with socket.create_server(("127.0.0.1", second)):
-        assert free_ports(2) == [third, first]
-        with pytest.raises(MachineError, match=r"3 free ports are needed .* only 2 are free"):
-            free_ports(3)
-
-
-def test_where_the_last_one_is_not_known_it_begins_anywhere(cache: Path) -> None:
-    (cache / "last-port").write_text("nonsense")
-    assert len(set(free_ports(3))) == 3
-
-
-@pytest.mark.parametrize("given", ["1024 65535", "20100 65535", "nonsense"])
-def test_where_connections_may_have_nearly_every_port_so_may_we(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel_gives(monkeypatch, given)
-    assert ports._candidates() == list(range(20_000, 65_536))
+@pytest.mark.usefixtures("few_files")
+def test_where_there_are_not_enough_it_is_said_and_none_is_kept() -> None:
+    for _ in range(3):
+        with pytest.raises(MachineError, match=r"100 free ports are needed .* after \d+ of them: Too many open files"):
+            HeldPorts(100)
+    assert len(HeldPorts(1).numbers) == 1
 
 
 def test_addresses_at_which_nobody_listens_refuse() -> None:
-    first, second = free_ports(2)
-    assert all_refuse([f"127.0.0.1:{first}", f"localhost:{second}"])
+    held = HeldPorts(2)
+    assert all_refuse([f"127.0.0.1:{held.numbers[0]}", f"localhost:{held.numbers[1]}"])
 
 
 def test_one_who_listens_is_enough() -> None:
-    (port,) = free_ports(1)
+    held = HeldPorts(1)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert not all_refuse([f"127.0.0.1:{port}", f"127.0.0.1:{server.getsockname()[1]}"])
+        assert not all_refuse([f"127.0.0.1:{held.numbers[0]}", f"127.0.0.1:{server.getsockname()[1]}"])
 
 
 def test_what_cannot_be_asked_has_not_refused() -> None:

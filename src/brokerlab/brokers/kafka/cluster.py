@@ -21,7 +21,7 @@ from brokerlab.cluster.cache import entry, exclusive, write_whole
 from brokerlab.cluster.certificates import Certificates, make_certificates
 from brokerlab.cluster.java import Java
 from brokerlab.cluster.local import LocalCluster
-from brokerlab.cluster.ports import free_ports
+from brokerlab.cluster.ports import HeldPorts
 from brokerlab.cluster.process import ServerProcess, inherited_environment, stop_together
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
@@ -61,7 +61,8 @@ class KafkaCluster(LocalCluster):
         self._demanded = demanded
         self._servers_password = secrets.token_urlsafe(24)
         self._certificates: Certificates | None = None
-        ports = iter(free_ports(3 * nodes))
+        self._held = HeldPorts(3 * nodes)
+        ports = iter(self._held.numbers)
         self._layouts = [
             server.NodeLayout(i, next(ports), next(ports), next(ports), self._directory / f"kafka-{i}")
             for i in range(1, nodes + 1)

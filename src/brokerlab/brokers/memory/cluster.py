@@ -14,7 +14,7 @@ import numpy as np
 from brokerlab.brokers.contract import ComputedDurability, NodeInfo, Reading
 from brokerlab.brokers.memory.connection import ask, connect
 from brokerlab.brokers.memory.protocol import PUBLISH, PUBLISH_HEAD, SETTLED, frame
-from brokerlab.cluster.ports import free_ports
+from brokerlab.cluster.ports import HeldPorts
 from brokerlab.cluster.process import ServerProcess
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
@@ -36,7 +36,8 @@ class MemoryCluster:
     """One node. See brokers.contract.Cluster."""
 
     def __init__(self, name: str, module: str, arguments: Sequence[str], directory: Path, logs: Path) -> None:
-        self._port = free_ports(1)[0]
+        self._held = HeldPorts(1)
+        self._port = self._held.numbers[0]
         self._directory = directory
         command = [sys.executable, "-m", module, "--port", str(self._port), *arguments]
         self._process = ServerProcess(f"{name}-1", command, logs / f"{name}-1.log", directory, os.environ)

@@ -11,7 +11,7 @@ from brokerlab.brokers.nats.link import JetStreamError, Link, broker_name
 from brokerlab.brokers.nats.settings import NatsSettings, settings_of
 from brokerlab.cluster.certificates import Certificates, make_certificates
 from brokerlab.cluster.local import LocalCluster
-from brokerlab.cluster.ports import free_ports
+from brokerlab.cluster.ports import HeldPorts
 from brokerlab.cluster.process import ServerProcess, inherited_environment
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
@@ -30,7 +30,8 @@ class NatsCluster(LocalCluster):
         self._security = cell.security
         self._directory = directory
         self._certificates: Certificates | None = None
-        ports = free_ports(3 * cell.nodes)
+        self._held = HeldPorts(3 * cell.nodes)
+        ports = self._held.numbers
         self._client_ports = ports[: cell.nodes]
         self._http_ports = ports[cell.nodes : 2 * cell.nodes]
         self._route_ports = ports[2 * cell.nodes :]

@@ -28,7 +28,7 @@ from brokerlab.brokers.postgresql.settings import settings_of
 from brokerlab.brokers.postgresql.unprivileged import Account, account_for
 from brokerlab.cluster.certificates import Certificates, make_certificates
 from brokerlab.cluster.local import LocalCluster
-from brokerlab.cluster.ports import free_ports
+from brokerlab.cluster.ports import HeldPorts
 from brokerlab.cluster.process import ServerProcess
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
@@ -49,7 +49,8 @@ class PostgresqlCluster(LocalCluster):
         self._security = cell.security
         self._programs = programs
         self._directory = directory
-        self._ports = free_ports(cell.nodes)
+        self._held = HeldPorts(cell.nodes)
+        self._ports = self._held.numbers
         self._names = [f"postgresql-{i + 1}" for i in range(cell.nodes)]
         self._logs = logs
         self._processes: list[ServerProcess] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -15,7 +16,7 @@ from brokerlab.brokers.pulsar.rest import Rest
 from brokerlab.brokers.pulsar.settings import BOOKIES, namespace_of, settings_of
 from brokerlab.cluster.certificates import make_certificates
 from brokerlab.cluster.java import Java
-from brokerlab.cluster.ports import free_ports
+from brokerlab.cluster.ports import HeldPorts
 from brokerlab.cluster.process import ServerProcess, inherited_environment, stop_together
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.secrets import secret
@@ -57,10 +58,11 @@ class PulsarCluster:
         self._addresses: list[str] = []  # of the brokers, in their order
         self._setup: Node | None = None
         self._nodes: list[Node] = []
+        self._held = HeldPorts(4 if cell.nodes == 1 else 1 + 2 * BOOKIES + 2 * BROKERS)
         if cell.nodes == 1:
-            self._plan_standalone()
+            self._plan_standalone(*self._held.numbers)
         else:
-            self._plan_cluster()
+            self._plan_cluster(iter(self._held.numbers))
 
     def _planned_protection(self) -> server.Protection | None:
         security = self._cell.security
@@ -85,8 +87,7 @@ class PulsarCluster:
         urls = {"broker": self._web(web_port)}
         return urls | ({"ca_file": str(self._protection.ca_file)} if self._protection else {})
 
-    def _plan_standalone(self) -> None:
-        port, web_port, bookie_port, bookie_http = free_ports(4)
+    def _plan_standalone(self, port: int, web_port: int, bookie_port: int, bookie_http: int) -> None:
         home = self._directory / "pulsar-1"
         conf = home / "standalone.conf"
         node = self._node("standalone", "pulsar-1", server.standalone_arguments(conf, home, bookie_port))
@@ -95,8 +96,7 @@ class PulsarCluster:
         self._addresses = [f"{server.HOST}:{port}"]
         self._nodes = [node]
 
-    def _plan_cluster(self) -> None:
-        ports = iter(free_ports(1 + 2 * BOOKIES + 2 * BROKERS))
+    def _plan_cluster(self, ports: Iterator[int]) -> None:
         zookeeper_port = next(ports)
         home = self._directory / "pulsar-zookeeper"
         zookeeper = self._node("zookeeper", home.name, [server.ZOOKEEPER, str(home / "zoo.cfg")])

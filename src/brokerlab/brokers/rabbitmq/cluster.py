@@ -18,7 +18,7 @@ from brokerlab.brokers.rabbitmq.settings import settings_of
 from brokerlab.brokers.rabbitmq.wire import credentials
 from brokerlab.cluster.certificates import Certificates, make_certificates
 from brokerlab.cluster.local import LocalCluster
-from brokerlab.cluster.ports import free_ports
+from brokerlab.cluster.ports import HeldPorts
 from brokerlab.cluster.process import ServerProcess, stop_together
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
@@ -37,7 +37,8 @@ class RabbitCluster(LocalCluster):
         self._directory = directory.absolute()
         self._certificates: Certificates | None = None
         self._cookie = secrets.token_hex(16)
-        epmd_port, *ports = free_ports(1 + _PORTS_EACH * cell.nodes)
+        self._held = HeldPorts(1 + _PORTS_EACH * cell.nodes)
+        epmd_port, *ports = self._held.numbers
         self._epmd_port = epmd_port
         self._layouts = [
             server.NodeLayout(

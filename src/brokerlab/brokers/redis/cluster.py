@@ -14,7 +14,7 @@ from brokerlab.brokers.redis.server import Access, Place, configuration
 from brokerlab.brokers.redis.settings import settings_of, waiting_of
 from brokerlab.cluster.certificates import make_certificates
 from brokerlab.cluster.local import LocalCluster
-from brokerlab.cluster.ports import free_ports
+from brokerlab.cluster.ports import HeldPorts
 from brokerlab.cluster.process import ServerProcess
 from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
@@ -34,7 +34,8 @@ class RedisCluster(LocalCluster):
         self._settings = settings_of(cell)
         self._waiting = waiting_of(cell.durability, cell.client_settings)
         self._replicas = cell.nodes // MASTERS - 1 if clustered else cell.nodes - 1
-        ports = free_ports(cell.nodes * (2 if clustered else 1))
+        self._held = HeldPorts(cell.nodes * (2 if clustered else 1))
+        ports = self._held.numbers
         self._ports, self._bus_ports = ports[: cell.nodes], ports[cell.nodes :]
         # Not our whole environment: it may hold the password. C: the private C library has no other locales.
         env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": str(directory)}

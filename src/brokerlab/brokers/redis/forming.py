@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from brokerlab.brokers.redis.connection import Connection, ServerError
 from brokerlab.brokers.redis.keys import SLOTS
 
@@ -19,7 +21,7 @@ class Forming:
         self._nodes = nodes
         self._met = self._following = False
 
-    def step(self, connections: list[Connection], bus_ports: list[int]) -> bool:
+    def step(self, connections: list[Connection], bus_ports: Sequence[int]) -> bool:
         """Closes the connections. Raises OSError for "not yet"."""
         try:
             return self._step(connections, bus_ports)
@@ -29,7 +31,7 @@ class Forming:
             for connection in connections:
                 connection.close()
 
-    def _step(self, connections: list[Connection], bus_ports: list[int]) -> bool:
+    def _step(self, connections: list[Connection], bus_ports: Sequence[int]) -> bool:
         if not self._met:
             self._give_slots(connections[:MASTERS])
             for connection, bus_port in zip(connections[1:], bus_ports[1:], strict=True):

@@ -1,0 +1,34 @@
+"""Somebody else listens where a server wants to: the error names the reason, not only what the server said last."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from contract_load import cell_for, deadline
+from contract_servers import weakest_level
+
+from brokerlab.brokers.registry import BROKERS, broker_named
+from brokerlab.errors import BrokerError
+
+QUICK = ("kafka", "nats", "redis")  # to say it, and each in its own way
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in BROKERS if name not in QUICK]
+
+
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
+def test_a_port_that_is_taken_is_told(name: str, tmp_path: Path) -> None:
+    broker = broker_named(name)
+    assert broker.install(lambda _what, _share: None).installed
+    nodes = min(broker.capabilities.nodes)
+    cluster = broker.cluster(cell_for(name, nodes, weakest_level(broker, nodes)), tmp_path / "data", tmp_path / "logs")
+    host, port = cluster.endpoint().addresses[0].rsplit(":", 1)
+    try:
+        with socket.create_server((host, int(port))):
+            cluster.start()
+            with pytest.raises(BrokerError) as told:
+                cluster.wait_ready(deadline(60))
+    finally:
+        cluster.stop()
+        cluster.clean()
+    assert "in use" in str(told.value).lower()
