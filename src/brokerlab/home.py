@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 
@@ -18,3 +20,15 @@ def cache_directory() -> Path:
 def runs_directory() -> Path:
     """BROKERLAB_RUNS, else ./runs."""
     return Path(os.environ.get("BROKERLAB_RUNS", "runs")).expanduser().absolute()
+
+
+def free_bytes() -> dict[Path, int]:
+    """What is left where we write. Told when a disk is full, as the kernel does not say which one it was."""
+    places = (cache_directory(), runs_directory(), Path(tempfile.gettempdir()))
+    return {place: shutil.disk_usage(_existing(place)).free for place in places}
+
+
+def _existing(place: Path) -> Path:
+    while not place.exists():
+        place = place.parent
+    return place

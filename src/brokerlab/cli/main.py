@@ -14,7 +14,7 @@ from typing import Any, NoReturn, cast
 
 import click
 
-from brokerlab.errors import BrokerlabError, ExitCode
+from brokerlab.errors import BrokerlabError, ExitCode, InstallError
 
 # name -> (module, what `brokerlab --help` says about it); the order is the order in which a newcomer needs them
 COMMANDS = {
@@ -83,6 +83,9 @@ def exit_code_for(error: BaseException) -> ExitCode:
         from brokerlab.secrets import redacted
 
         click.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)
+    if _is_full_disk(error):
+        _say_error(f"no space left: {_what_is_left() or error}", "free some space and give the same command again")
+        return ExitCode.MACHINE
     if isinstance(error, BrokerlabError):
         _say_error(error.message, error.hint)
         return error.exit_code
@@ -93,9 +96,6 @@ def exit_code_for(error: BaseException) -> ExitCode:
         # The reader of our output has seen enough. Python would complain again when it closes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        _say_error(f"no space left: {error}", "free some space and give the same command again")
-        return ExitCode.MACHINE
     if isinstance(error, Exception):
         _say_error(
             f"unexpected {type(error).__name__}: {error}",
@@ -103,6 +103,22 @@ def exit_code_for(error: BaseException) -> ExitCode:
         )
         return ExitCode.MACHINE
     raise error
+
+
+def _is_full_disk(error: BaseException) -> bool:
+    if isinstance(error, InstallError):  # pip and apt-get met it
+        return os.strerror(errno.ENOSPC) in error.message
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _what_is_left() -> str:
+    from brokerlab.cli.text import bytes_text
+    from brokerlab.home import free_bytes
+
+    try:
+        return ", ".join(f"{bytes_text(left)} under {place}" for place, left in free_bytes().items())
+    except OSError:
+        return ""
 
 
 def _say_error(message: str, hint: str | None) -> None:
