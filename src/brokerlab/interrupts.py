@@ -9,21 +9,24 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def signals_interrupt() -> Iterator[None]:
+def signals_interrupt() -> Iterator[threading.Event]:
     """SIGTERM and SIGHUP end the block as Ctrl-C does, and SIGINT does so even where it was ignored when we started.
 
+    Yields what is set as soon as a signal came: clean-up that fails on the way out may hide the KeyboardInterrupt.
     Only the main thread may say so; in any other this changes nothing.
     """
+    came = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield came
         return
 
     def interrupt(*_: object) -> None:
+        came.set()
         raise KeyboardInterrupt
 
     before = {s: signal.signal(s, interrupt) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
-        yield
+        yield came
     finally:
         for s, handler in before.items():
             signal.signal(s, handler)

@@ -78,7 +78,7 @@ def spark_session(java_home: Path | None = None) -> Iterator[SparkSession]:
         yield active
         return
     with (
-        signals_interrupt(),
+        signals_interrupt() as interrupted,
         tempfile.TemporaryDirectory(prefix="brokerlab-spark-") as scratch,
         _environment(java_home),
     ):
@@ -88,12 +88,14 @@ def spark_session(java_home: Path | None = None) -> Iterator[SparkSession]:
         try:
             session = _start(Path(scratch), archive)
             yield session
-        except KeyboardInterrupt:
+        except BaseException as e:
+            if not interrupted.is_set() and not isinstance(e, KeyboardInterrupt):
+                raise
             # Stopping in order would wait for the query under way, and a JVM that is starting would write to `scratch` later.
             for jvm in _children() - others:
                 jvm.kill()
                 jvm.wait()
-            raise
+            raise KeyboardInterrupt from None  # Spark's clean-up on the way may have failed and hidden it
         finally:
             if session is not None:
                 _stop(session, archive)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
 _COUNT = """
 from pathlib import Path
@@ -31,6 +32,20 @@ try:
     with spark_session() as spark:
         print("querying", flush=True)
         spark.range(10**15).selectExpr("sum(id % 7)").collect()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+_HIDDEN = """
+from brokerlab.pipeline.session import spark_session
+import time
+try:
+    with spark_session() as spark:
+        print("querying", flush=True)
+        try:
+            time.sleep(60)
+        finally:
+            raise RuntimeError("Answer from Java side is empty")
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -62,11 +77,12 @@ def test_without_java_the_error_says_what_to_do(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_a_query_under_way_does_not_outlive_an_interrupt(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", [_FOR_EVER, _HIDDEN], ids=["a query", "clean-up that fails"])
+def test_a_query_under_way_does_not_outlive_an_interrupt(program: str, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     environment = {**os.environ, "TMPDIR": str(scratch)}
-    command = [sys.executable, "-c", _FOR_EVER]
+    command = [sys.executable, "-c", program]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as asking:
