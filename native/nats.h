@@ -34,6 +34,7 @@ typedef struct {
 
 void nats_link_init(nats_link *, const char *hello, int64_t hello_bytes);
 void nats_link_free(nats_link *);
+void bl_nats_hang_up(nats_link *);
 char *nats_room(nats_bytes *, size_t bytes);
 void nats_append(nats_bytes *, const char *text, size_t bytes);
 void nats_publish(nats_link *, const char *subject, size_t subject_bytes, const char *text, size_t bytes);

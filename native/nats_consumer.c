@@ -9,6 +9,8 @@
 enum { POLICY_NONE = 0, POLICY_ALL = 1, POLICY_EXPLICIT = 2 };
 /* With no word for SILENT_NS, not even a heartbeat (asked for every second), the open pulls died with their leader. */
 #define SILENT_NS 5000000000
+/* Pulls of all streams that bring no word so often in turn: this server does not reach their leaders; another one may. */
+#define SILENCES_MOST 2
 /* A pull that nobody answers (503): between two leaders this lasts seconds; later, there is no such group. */
 #define ABSENT_RETRY_NS 200000000
 #define ABSENT_MOST_NS 20000000000
@@ -23,6 +25,7 @@ typedef struct {
     size_t pull_bytes;
     int64_t credit; /* how many messages the open pulls may still bring */
     int64_t heard_ns, pull_after_ns, absent_since_ns;
+    int silences; /* since the last word */
 } stream;
 
 typedef struct {
@@ -117,15 +120,33 @@ void bl_nats_acknowledge(consumer *c, int64_t first_ordinal, int64_t n) {
 
 /* ---------------------------------------------------------------- pulls */
 
+/* Notice silence. Returns whether it has lasted too long on every stream. */
+static int is_deaf(consumer *c, int64_t now_ns) {
+    int deaf = 1;
+    for (int s = 0; s < c->streams; s++) {
+        stream *one = &c->stream[s];
+        if (one->credit && now_ns - one->heard_ns > SILENT_NS) {
+            one->credit = 0;
+            one->silences++;
+        }
+        deaf &= one->silences >= SILENCES_MOST;
+    }
+    return deaf;
+}
+
 static void refill(consumer *c, int64_t now_ns) {
     if (c->link.state != NATS_UP) return;
     if (c->attachment != c->link.attachments) { /* pulls end with their connection */
         c->attachment = c->link.attachments;
-        for (int s = 0; s < c->streams; s++) c->stream[s].credit = c->stream[s].pull_after_ns = 0;
+        for (int s = 0; s < c->streams; s++)
+            c->stream[s].credit = c->stream[s].pull_after_ns = c->stream[s].silences = 0;
+    }
+    if (is_deaf(c, now_ns)) {
+        bl_nats_hang_up(&c->link);
+        return;
     }
     for (int s = 0; s < c->streams; s++) {
         stream *one = &c->stream[s];
-        if (one->credit && now_ns - one->heard_ns > SILENT_NS) one->credit = 0;
         if (one->credit * 2 >= c->pull_messages || now_ns < one->pull_after_ns) continue;
         if (!one->credit) one->heard_ns = now_ns;
         one->credit += c->pull_messages;
@@ -198,6 +219,7 @@ static int is_delivery(consumer *c, const nats_message *m, int64_t now_ns, int32
     *number = (int32_t)m->sid - 1;
     stream *one = &c->stream[*number];
     one->heard_ns = now_ns;
+    one->silences = 0;
     if (!nats_starts(m->reply, m->reply_bytes, "$JS.ACK.")) {
         on_status(c, one, m, now_ns);
         return 0;

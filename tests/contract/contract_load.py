@@ -228,7 +228,9 @@ def receive(
                 consumer.acknowledge(deliveries)
             if deliveries.release is not None:
                 deliveries.release()
-        assert time.monotonic_ns() < until, f"received {len(seen)} of {count}"
+        if time.monotonic_ns() >= until:
+            left = [consumer.remaining() for consumer in consumers]
+            raise AssertionError(f"received {len(seen)} of {count}; the broker says {left} remain")
     return got
 
 

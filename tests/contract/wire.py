@@ -99,7 +99,7 @@ class Wire:
                 interests = self._interests()
             with selectors.DefaultSelector() as selector:
                 for one, events in interests.items():
-                    with contextlib.suppress(ValueError):  # a cut has closed it meanwhile, and has woken us
+                    with contextlib.suppress(ValueError, OSError):  # a cut has closed it meanwhile, and has woken us
                         selector.register(one, events)
                 ready = [(key.fileobj, events) for key, events in selector.select()]
             with self._lock:

@@ -9,9 +9,11 @@ import pytest
 from contract_load import agent_plan, cell_for, receive, wait_remaining
 from contract_servers import Running, running_server
 from test_contract import *  # noqa: F403 - its tests run here with the fixture below
+from wire import Wire
 
 from brokerlab.brokers.contract import Consumer, Producer
 from brokerlab.brokers.nats.broker import NatsBroker
+from brokerlab.brokers.nats.consumer import SILENT_NS
 from brokerlab.errors import MachineError
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED
 from brokerlab.model.plan import AgentPlan, Durability, Security
@@ -102,6 +104,31 @@ def test_an_idle_consumer_still_receives_after_longer_than_silence_would_allow(r
     assert len(got) == 100
     wait_remaining(consumer, 0)
     native.close_drivers()
+
+
+@needs_c
+@pytest.mark.parametrize("driver", ["native", "python"])
+def test_who_hears_nothing_from_one_server_asks_another(running: Running, driver: str) -> None:
+    """Seen with three nodes on a busy machine: a consumer of which the leader's node had not heard, for 90 seconds."""
+    name = running.destination("g")
+    direct = running.endpoint
+    wire = Wire(direct.addresses[0])
+    endpoint = direct.model_copy(update={"addresses": (wire.address, *direct.addresses)})
+    plan = agent_plan(running.cell, endpoint, (name,), running.group("g"), "batch", 1)
+    consumer = NatsBroker().consumer(plan.model_copy(update={"driver": driver}), 0)
+    try:
+        wire.stall(["to_client"])
+        until = time.monotonic() + 2 * SILENT_NS / 1e9 + 2
+        while time.monotonic() < until:
+            assert len(consumer.receive(500, time.monotonic_ns() + 50_000_000)) == 0
+        sender = running.sender(name)
+        sender.send(100)
+        sender.settle()
+        (got,) = receive([consumer], 100)
+        assert [m.redelivered for m in got] == [False] * 100  # the first connection's pulls had ended
+    finally:
+        consumer.close(time.monotonic_ns() + 1_000_000_000)
+        wire.close()
 
 
 def test_native_is_refused_where_it_cannot_be_had(running: Running) -> None:

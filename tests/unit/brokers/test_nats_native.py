@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -17,6 +18,8 @@ pytestmark = pytest.mark.skipif(library() is None, reason=f"no C library: {why_n
 
 ACK = b'{"stream":"d","seq":%d}'
 ERROR = b'{"error":{"code":503,"err_code":10077,"description":"maximum bytes exceeded"},"stream":"d","seq":0}'
+
+SILENT_S = 5.1  # a little more than native/nats_consumer.c allows
 
 
 def reply(number: int) -> str:
@@ -356,6 +359,24 @@ def test_no_responders_is_waited_out_and_a_deleted_group_is_the_end() -> None:
     assert end.receive() == []
     assert end.result == -2
     assert end.why() == "Consumer Deleted"
+    end.close()
+
+
+def test_who_hears_nothing_asks_again_and_then_another_server() -> None:
+    end = greeted_consumer()
+    asked_again = b"PUB pull.0 i.0 2\r\n{}\r\nPUB pull.1 i.1 2\r\n{}\r\n"
+    time.sleep(SILENT_S)
+    end.say(hmsg("i.1", b"NATS/1.0 100 Idle Heartbeat\r\n\r\n", sid=2))
+    assert (end.receive(), end.result, end.heard()) == ([], 0, b"PUB pull.0 i.0 2\r\n{}\r\n")
+    time.sleep(SILENT_S)
+    assert (end.receive(), end.result, end.heard()) == ([], 0, asked_again)  # the other stream's first silence
+    time.sleep(SILENT_S)
+    assert (end.receive(), end.result) == ([], -1)  # hung up
+    assert end.server is not None
+    end.server.close()
+    end.connect()
+    end.say(GREETING + b"PONG\r\n")
+    assert (end.receive(), end.heard()) == ([], HELLO + asked_again)
     end.close()
 
 

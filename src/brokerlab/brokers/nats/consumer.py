@@ -17,8 +17,10 @@ from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
 
-# As in native/nats_consumer.c: when open pulls have died with their leader, and how long a group may have none.
+# As in native/nats_consumer.c: when open pulls have died with their leader, when to ask another server, and how long a
+# group may have no leader.
 SILENT_NS = 5_000_000_000
+SILENCES_MOST = 2
 ABSENT_RETRY_NS = 200_000_000
 ABSENT_MOST_NS = 20_000_000_000
 _ENDED = ("Consumer Deleted", "Consumer Shutdown")
@@ -34,22 +36,30 @@ class NatsConsumer:
         self._pull_messages = int(plan.client_settings.get("pull_messages", PULL_MESSAGES))
         self._streams = [broker_name(d) for d in plan.destinations]
         self._group = broker_name(plan.group)
-        self._link = Link(plan.endpoint, f"{plan.agent}-{number}", first_address=number)
-        self._link.on_disconnect = self._lose
-        self._link.on_reconnect = self._wake
+        self._endpoint, self._name, self._turn = plan.endpoint, f"{plan.agent}-{number}", number
         self._arrived: deque[Msg] = deque()
         self._unacknowledged: dict[str, None] = {}  # ack subjects of what was handed out, in order
         self._number = {stream: i for i, stream in enumerate(self._streams)}
         self._credit = [0] * len(self._streams)  # how many messages the open pulls may still bring
         self._heard_ns = [0] * len(self._streams)
+        self._silences = [0] * len(self._streams)  # since the last word
         self._absent_since_ns = 0
         self._pull_after_ns = 0
         self._ended = ""
+        self._link = self._connected()
         self._inbox = self._link.client.new_inbox() + "."
         self._policies = [ensure_group(self._link, stream, self._group, plan) for stream in self._streams]
         self._link.run(self._subscribe(), 10.0)
         self._link.run_now(self._pull())
         self._link.step()
+
+    def _connected(self) -> Link:
+        """To another server each time, where there are several. Raises BrokerError."""
+        link = Link(self._endpoint, self._name, first_address=self._turn)
+        self._turn += 1
+        link.on_disconnect = self._lose
+        link.on_reconnect = self._wake
+        return link
 
     async def _subscribe(self) -> None:
         self._subscription = await self._link.client.subscribe(
@@ -61,8 +71,6 @@ class NatsConsumer:
         """Open a pull on every stream whose open ones may bring less than half of what we want."""
         now = time.monotonic_ns()
         for number, stream in enumerate(self._streams):
-            if self._credit[number] and now - self._heard_ns[number] > SILENT_NS:
-                self._credit[number] = 0
             if self._credit[number] * 2 >= self._pull_messages:
                 continue
             if self._credit[number] == 0:
@@ -83,6 +91,7 @@ class NatsConsumer:
             self._credit[number] -= 1
             self._absent_since_ns = 0
         self._heard_ns[number] = time.monotonic_ns()
+        self._silences[number] = 0
         self._link.wake()
 
     def _on_status(self, message: Msg, number: int) -> None:
@@ -132,9 +141,32 @@ class NatsConsumer:
         if self._ended:
             raise BrokerError(f"the group {self._group} cannot be read: {self._ended}")
         now = time.monotonic_ns()
-        wanted = min(self._credit) * 2 < self._pull_messages or now - min(self._heard_ns) > SILENT_NS
-        if wanted and self._link.client.is_connected and now >= self._pull_after_ns:
+        if not self._link.client.is_connected or now < self._pull_after_ns:
+            return
+        if self._is_deaf(now):
+            self._go_elsewhere()
+        if min(self._credit) * 2 < self._pull_messages:
             self._link.run_now(self._pull())
+
+    def _is_deaf(self, now_ns: int) -> bool:
+        """Notice silence. Returns whether it has lasted too long on every stream."""
+        for number, heard_ns in enumerate(self._heard_ns):
+            if self._credit[number] and now_ns - heard_ns > SILENT_NS:
+                self._credit[number] = 0
+                self._silences[number] += 1
+        return min(self._silences) >= SILENCES_MOST
+
+    def _go_elsewhere(self) -> None:
+        """This server does not reach the leaders of our streams; another one may."""
+        self._silences = [0] * len(self._streams)
+        old = self._link
+        try:
+            self._link = self._connected()
+        except BrokerError:
+            return  # there is none better: this one is asked again
+        old.close(time.monotonic_ns() + 1_000_000_000)
+        with contextlib.suppress(Error, OSError, TimeoutError):  # then there is silence again
+            self._link.run(self._subscribe(), 10.0)
 
     def acknowledge(self, deliveries: Deliveries) -> None:
         if len(deliveries) == 0:
