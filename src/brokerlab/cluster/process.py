@@ -18,7 +18,7 @@ _AN_ERROR = re.compile(
     r"\b(ERROR|FATAL|PANIC|Caused by|Exception in thread|[Ff]atal error)\b|^panic: |^[\w.$]+(Exception|Error): "
     r"|\[(ERR|FTL|error)\]|# Failed "
 )
-_ERRORS_SHOWN = 8
+_ERRORS_SHOWN = 6
 
 
 class ServerProcess:
@@ -94,14 +94,16 @@ class ServerProcess:
                 self._process.wait()
 
     def log_tail(self, lines: int = 20) -> str:
-        """The last lines, and before them the first errors: a server that ends in order says why long before its last
+        """The last lines, and before them the errors above: a server that ends in order says why long before its last
         line."""
         try:
             text = self.log.read_text(errors="replace").splitlines()
         except OSError:
             return ""
         before, tail = text[:-lines], text[-lines:]
-        errors = [line for line in before if _AN_ERROR.search(line)][:_ERRORS_SHOWN]
+        errors = [line for line in before if _AN_ERROR.search(line)]
+        if len(errors) > 2 * _ERRORS_SHOWN:  # the first may be the reason of all, the last what made it end
+            errors = [*errors[:_ERRORS_SHOWN], "...", *errors[-_ERRORS_SHOWN:]]
         return "\n".join([*errors, *(["..."] if errors else []), *tail])
 
 
