@@ -37,7 +37,10 @@ LONGEST_FIRST = ("tests/unit/pipeline/", "tests/contract/", "tests/integration/"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: next(i for i, where in enumerate(LONGEST_FIRST) if item.nodeid.startswith(where)))
+    def place(item: pytest.Item) -> int:
+        return next((i for i, where in enumerate(LONGEST_FIRST) if item.nodeid.startswith(where)), len(LONGEST_FIRST))
+
+    items.sort(key=place)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

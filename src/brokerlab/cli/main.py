@@ -84,7 +84,9 @@ def exit_code_for(error: BaseException) -> ExitCode:
 
         click.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)
     if _is_full_disk(error):
-        _say_error(f"no space left: {_what_is_left() or error}", "free some space and give the same command again")
+        left = _what_is_left()
+        said = f"no space left; free are {left}" if left else f"no space left: {error}"
+        _say_error(said, "free some space and give the same command again")
         return ExitCode.MACHINE
     if isinstance(error, BrokerlabError):
         _say_error(error.message, error.hint)

@@ -165,6 +165,7 @@ class NatsConsumer:
         except BrokerError:
             return  # there is none better: this one is asked again
         old.close(time.monotonic_ns() + 1_000_000_000)
+        self._lose()
         with contextlib.suppress(Error, OSError, TimeoutError):  # then there is silence again
             self._link.run(self._subscribe(), 10.0)
 
