@@ -16,7 +16,7 @@ from benchmarks.kafka_agent import Agent, steady_round
 from brokerlab.brokers.contract import Admin, Cluster
 from brokerlab.brokers.kafka.install import install_jars
 from brokerlab.brokers.registry import broker_named
-from brokerlab.cluster.java import need_java
+from brokerlab.install.java import need_java
 from brokerlab.model.header import HEADER_BYTES
 from brokerlab.model.plan import (
     AgentPlan,

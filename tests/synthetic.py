@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from brokerlab.evidence.tables import MEASURES
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
     Durability,
-    Execution,
     Objective,
     PayloadPlan,
     PhasesPlan,
@@ -114,7 +114,7 @@ def make_plan(
         for i in range(cells)
     )
     order = tuple(
-        Execution(cell=c.cell, repeat=r + 1) for r in range(repeats) for c in made[:: 1 if r % 2 == 0 else -1]
+        ExecutionId(cell=c.cell, repeat=r + 1) for r in range(repeats) for c in made[:: 1 if r % 2 == 0 else -1]
     )
     return RunPlan(
         run=run,
@@ -163,7 +163,7 @@ def write_run(
     executions: dict[str, Any] = {}
     truth: dict[tuple[str, int], Truth] = {}
     for number, e in enumerate(plan.order):
-        name = f"{e.cell}-r{e.repeat}"
+        name = str(e)
         if name in skip:
             continue
         state = (states or {}).get(name, "finished")

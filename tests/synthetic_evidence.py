@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from brokerlab.evidence.tables import EVIDENCE_TABLES, MEASURES
 from brokerlab.evidence.writer import SegmentWriter
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.histogram import SUB_BUCKET_BITS, bucket_of
 from brokerlab.model.plan import CellPlan
 from brokerlab.results.directory import RunDirectory
@@ -45,15 +46,15 @@ def write_execution(
     run: RunDirectory, name: str, cell: CellPlan, repeat: int, truth: Truth, start_s: int, drained: bool
 ) -> None:
     where = {"run": name, "cell": cell.cell, "repeat": repeat}
-    evidence = run.evidence(cell.cell, repeat)
+    evidence = run.evidence(ExecutionId(cell=cell.cell, repeat=repeat))
     groups = [f"g{i + 1}" for i in range(cell.consumers.groups)]
     _write_outcomes(evidence, where, truth)
     for group in groups:
         _write_sequences(evidence, where, truth, group, mono_of(start_s))
     _write_intervals(evidence, where, cell, truth, groups, start_s)
     _write_activity(evidence, where, cell, truth, groups, start_s)
-    _write_readings(run.probes(cell.cell, repeat), where, start_s)
-    _write_events(run.events(cell.cell, repeat), where, cell, groups, start_s, drained)
+    _write_readings(run.probes(ExecutionId(cell=cell.cell, repeat=repeat)), where, start_s)
+    _write_events(run.events(ExecutionId(cell=cell.cell, repeat=repeat)), where, cell, groups, start_s, drained)
 
 
 def _write(directory: Path, writer: str, table: str, rows: list[dict[str, Any]]) -> None:

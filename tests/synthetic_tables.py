@@ -84,7 +84,7 @@ def write_results(directory: Path, story: Story | None = None, seed: int = 0) ->
         facts["cells"][c.cell]["durability"]["level"] = c.durability.value
     write_json(directory / "environment.json", facts)
     states = {
-        f"{e.cell}-r{e.repeat}": {
+        str(e): {
             "state": "finished",
             "reason": None,
             "started_unix_s": START_UNIX_S + 100 * i,

@@ -10,16 +10,17 @@ from typing import Any
 
 from brokerlab.evidence.tables import EVENT
 from brokerlab.evidence.writer import SegmentWriter
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.secrets import redacted
 
 
 class Journal:
     """Event rows of one execution."""
 
-    def __init__(self, directory: Path, run: str, cell: str, repeat: int) -> None:
+    def __init__(self, directory: Path, run: str, execution: ExecutionId) -> None:
         self._writer = SegmentWriter(directory, "runner", EVENT)
         self._one_at_a_time = threading.Lock()  # faults are journalled from a thread of their own
-        self._where: dict[str, list[Any]] = {"run": [run], "cell": [cell], "repeat": [repeat]}
+        self._where: dict[str, list[Any]] = {"run": [run], "cell": [execution.cell], "repeat": [execution.repeat]}
 
     def add(self, kind: str, source: str = "runner", **detail: Any) -> None:
         row: dict[str, list[Any]] = {

@@ -21,6 +21,7 @@ from brokerlab.load.crew import Crew
 from brokerlab.load.live import live_text
 from brokerlab.load.plans import agent_plans, destination_names, group_names
 from brokerlab.load.process import Event, TalkingProcess
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, RunPlan
 from brokerlab.results.directory import RunDirectory
@@ -49,17 +50,23 @@ class Execution:
     """
 
     def __init__(
-        self, plan: RunPlan, cell: CellPlan, repeat: int, attempt: int, directory: RunDirectory, say: RunListener
+        self,
+        plan: RunPlan,
+        cell: CellPlan,
+        execution: ExecutionId,
+        attempt: int,
+        directory: RunDirectory,
+        say: RunListener,
     ) -> None:
         self._plan = plan
         self._cell = cell
-        self._repeat = repeat
+        self._execution = execution
         self._attempt = attempt
         self._directory = directory
         self._say = say
         self._broker: Broker = broker_named(cell.broker)
-        self._journal = Journal(directory.events(cell.cell, repeat), plan.run, cell.cell, repeat)
-        self._logs = directory.logs(cell.cell, repeat)
+        self._journal = Journal(directory.events(execution), plan.run, execution)
+        self._logs = directory.logs(execution)
         self._cluster: Cluster | None = None
         self._crew = Crew(self._logs, self._watch, self._live)
         self._probe: TalkingProcess | None = None
@@ -93,7 +100,7 @@ class Execution:
 
     def _names(self, attempt: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Destinations and groups of an attempt, as the broker knows them."""
-        where = (self._plan.run, self._cell, self._repeat, attempt)
+        where = (self._plan.run, self._cell, self._execution, attempt)
         return destination_names(*where), group_names(*where)
 
     def _delete_leftovers(self, admin: Admin) -> None:
@@ -115,7 +122,7 @@ class Execution:
         return self._cluster.endpoint()
 
     def _data(self) -> Path:
-        return self._directory.path / "clusters" / f"{self._cell.cell}-r{self._repeat}"
+        return self._directory.path / "clusters" / str(self._execution)
 
     def _check_durability(self, admin: Admin, destinations: tuple[str, ...]) -> None:
         """The declared level is compared with the one that follows from settings read back, before any load."""
@@ -138,16 +145,16 @@ class Execution:
 
     def _load(self, endpoint: Endpoint) -> Facts:
         cell = self._cell
-        evidence = self._directory.evidence(cell.cell, self._repeat)
-        producers, consumers = agent_plans(self._plan, cell, self._repeat, self._attempt, endpoint, evidence)
-        self._say.stage(f"{cell.label}, repeat {self._repeat} of {self._plan.repeats}")
+        evidence = self._directory.evidence(self._execution)
+        producers, consumers = agent_plans(self._plan, cell, self._execution, self._attempt, endpoint, evidence)
+        self._say.stage(f"{cell.label}, repeat {self._execution.repeat} of {self._plan.repeats}")
         tailing = cell.consumers.start == "tailing"
         self._start_agents([*consumers, *producers] if tailing else producers)
         clock = clock_pair()
         self._start_probe(clock)
         start_ns = self._agreed_start(clock)
         self._facts["driver_path"] = next((d for n, d in self._crew.drivers.items() if n.startswith("producer")), None)
-        self._facts["executions"] = {str(self._repeat): {"start_mono_ns": start_ns[0], "clock": clock}}
+        self._facts["executions"] = {str(self._execution.repeat): {"start_mono_ns": start_ns[0], "clock": clock}}
         failure = None
         drain_complete: bool | None = None
         try:
@@ -191,11 +198,11 @@ class Execution:
         plan = ProbePlan(
             run=self._plan.run,
             cell=self._cell.cell,
-            repeat=self._repeat,
+            repeat=self._execution.repeat,
             broker=self._cell.broker,
             nodes=tuple(WatchedNode(name=n.name, pid=n.pid, urls=n.urls) for n in nodes),
             agents=tuple(WatchedAgent(name=name, pid=pid) for name, pid in self._crew.pids().items()),
-            directory=str(self._directory.probes(self._cell.cell, self._repeat)),
+            directory=str(self._directory.probes(self._execution)),
             clock=ClockPair(**clock),
             addresses=self._cell.endpoint,
         )

@@ -17,6 +17,7 @@ from brokerlab.errors import BrokerlabError, InterruptedRunError, UserError
 from brokerlab.execution import Execution
 from brokerlab.home import cache_directory
 from brokerlab.interrupts import signals_interrupt
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.results.directory import RunDirectory, run_directories
@@ -41,14 +42,13 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
         plan = directory.plan()
         with _locked(directory.path / "run.lock"):
             for number, execution in enumerate(plan.order):
-                name = f"{execution.cell}-r{execution.repeat}"
-                if directory.state()["executions"].get(name, {}).get("state") in DONE:
-                    say.note(f"{name} was finished before: kept")
+                if directory.state()["executions"].get(str(execution), {}).get("state") in DONE:
+                    say.note(f"{execution} was finished before: kept")
                     continue
                 cell = next(c for c in plan.cells if c.cell == execution.cell)
-                _execute(plan, cell, execution.repeat, directory, say, number)
-                while _disturbed(plan, cell, execution.repeat, directory, say):
-                    _execute(plan, cell, execution.repeat, directory, say, number)
+                _execute(plan, cell, execution, directory, say, number)
+                while _disturbed(plan, cell, execution, directory, say):
+                    _execute(plan, cell, execution, directory, say, number)
             facts = directory.environment()
             if not facts:
                 raise UserError(f"{directory.path} was deleted while the run went on", hint="give the command again")
@@ -58,16 +58,16 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
 
 
 def _execute(
-    plan: RunPlan, cell: CellPlan, repeat: int, directory: RunDirectory, say: RunListener, number: int
+    plan: RunPlan, cell: CellPlan, execution: ExecutionId, directory: RunDirectory, say: RunListener, number: int
 ) -> None:
-    name = f"{cell.cell}-r{repeat}"
+    name = str(execution)
     attempt = _set_aside(directory, name)
     _note_state(directory, name, state="running", reason=None, attempt=attempt, started_unix_s=time.time())
     try:
-        execution = Execution(plan, cell, repeat, attempt, directory, say)
-        execution.progress = _progress(plan, cell, number, say)
-        execution.note = lambda facts: _note_cell(directory, cell.cell, facts)
-        facts = execution.run()
+        once = Execution(plan, cell, execution, attempt, directory, say)
+        once.progress = _progress(plan, cell, number, say)
+        once.note = lambda facts: _note_cell(directory, cell.cell, facts)
+        facts = once.run()
     except KeyboardInterrupt:
         _note_state(directory, name, state="interrupted", reason="interrupted by the user", ended_unix_s=time.time())
         raise InterruptedRunError(
@@ -82,21 +82,23 @@ def _execute(
     state = "finished" if facts.failure is None else "failed"
     failure = None if facts.failure is None else redacted(facts.failure)
     _note_state(directory, name, state=state, reason=failure, drained=facts.drained, ended_unix_s=time.time())
-    say.note(f"{name} {state}: {cell.label}, repeat {repeat} of {plan.repeats}")
+    say.note(f"{name} {state}: {cell.label}, repeat {execution.repeat} of {plan.repeats}")
 
 
-def _disturbed(plan: RunPlan, cell: CellPlan, repeat: int, directory: RunDirectory, say: RunListener) -> bool:
+def _disturbed(
+    plan: RunPlan, cell: CellPlan, execution: ExecutionId, directory: RunDirectory, say: RunListener
+) -> bool:
     """Whether the execution that has just ended was disturbed from outside, and is to be run again; noted in its state,
     where the verdict reads it. One that failed, had a node killed, or in which any message did not arrive as it should
     is kept whatever the machine did: it must not disappear."""
-    name = f"{cell.cell}-r{repeat}"
+    name = str(execution)
     state = directory.state()["executions"][name]
     known: list[str] = state.get("disturbed", [])
     if len(known) >= plan.retries or state["state"] not in DONE or cell.faults:
         return False
     try:
-        text = disturbance(directory, cell.cell, repeat, is_closed=cell.producers.schedule.arrival == "closed")
-        if text is None or not nothing_amiss(directory, cell.cell, repeat):
+        text = disturbance(directory, execution, is_closed=cell.producers.schedule.arrival == "closed")
+        if text is None or not nothing_amiss(directory, execution):
             return False
     except OSError:  # damaged evidence is kept too: the analysis tells of it
         return False
@@ -125,7 +127,7 @@ def _unfinished(root: Path, fingerprint: str) -> RunDirectory | None:
         plan = directory.plan()
         if plan.fingerprint == fingerprint:
             states = directory.state()["executions"]
-            left = [e for e in plan.order if states.get(f"{e.cell}-r{e.repeat}", {}).get("state") not in DONE]
+            left = [e for e in plan.order if states.get(str(e), {}).get("state") not in DONE]
             return directory if left else None
     return None
 

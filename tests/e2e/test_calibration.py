@@ -14,6 +14,7 @@ from lab import Lab, rows, workload
 
 from brokerlab.brokers.faulty.draws import CORRUPTION, LOSS, draw_delays_ns, draw_faults
 from brokerlab.brokers.faulty.settings import parse_faults
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.header import HEADER
 from brokerlab.model.plan import CellPlan
 from brokerlab.results.directory import RunDirectory
@@ -64,7 +65,7 @@ def delivery(run: RunDirectory, cell: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_every_fault_is_found_exactly_as_often_as_the_broker_says_it_did_it(faults: Finished, cell: str) -> None:
-    log = (faults.run.logs(cell, 1) / "faulty-1.log").read_text().splitlines()[-1]
+    log = (faults.run.logs(ExecutionId(cell=cell, repeat=1)) / "faulty-1.log").read_text().splitlines()[-1]
     did = json.loads(log.removeprefix("injected "))
     found = delivery(faults.run, cell)
     assert {name: found[name] for name in did} == did
@@ -78,7 +79,7 @@ def test_every_fault_is_found_exactly_as_often_as_the_broker_says_it_did_it(faul
 
 def lanes_sent(run: RunDirectory, cell: str) -> npt.NDArray[np.void]:
     """The headers of all messages handed over, as far as faults depend on them."""
-    sent = [o for o in rows(run.evidence(cell, 1), "outcome") if o["outcome"] == "sent"]
+    sent = [o for o in rows(run.evidence(ExecutionId(cell=cell, repeat=1)), "outcome") if o["outcome"] == "sent"]
     headers = np.zeros(sum(o["last"] - o["first"] + 1 for o in sent), HEADER)
     at = 0
     for o in sent:

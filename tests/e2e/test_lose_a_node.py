@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from lab import Lab, rows, workload
 
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.reader import read_rows, read_verdict
 from brokerlab.results.tables import FAULT
 
@@ -43,6 +44,6 @@ def test_a_replicated_broker_survives_the_death_of_its_leader(lab: Lab, tmp_path
     assert fault["delivery_recovered"]
     assert 3.0 <= fault["at_s"] < MEASURE_S
     assert f"{fault['took_over']} took over after" in said.stdout
-    (begun,) = [e for e in rows(run.events("c01", 1), "event") if e["kind"] == "fault_begun"]
+    (begun,) = [e for e in rows(run.events(ExecutionId(cell="c01", repeat=1)), "event") if e["kind"] == "fault_begun"]
     assert fault["node"] in begun["detail"]
     assert "What the fault did" in run.report_file.read_text()

@@ -12,6 +12,7 @@ from lab import Lab, assert_gone, covered, rows, wait_measuring, workload
 
 from brokerlab.brokers.memory.cluster import MemoryAdmin
 from brokerlab.load.plans import destination_names
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import Endpoint
 from brokerlab.results.directory import RunDirectory
 
@@ -38,11 +39,11 @@ def messages(ranges: list[Row]) -> list[Message]:
 
 
 def outcomes(run: RunDirectory, outcome: str) -> list[Row]:
-    return [o for o in rows(run.evidence("c01", 1), "outcome") if o["outcome"] == outcome]
+    return [o for o in rows(run.evidence(ExecutionId(cell="c01", repeat=1)), "outcome") if o["outcome"] == outcome]
 
 
 def test_either_engine_counts_the_same(kept: RunDirectory) -> None:
-    evidence = kept.evidence("c01", 1)
+    evidence = kept.evidence(ExecutionId(cell="c01", repeat=1))
     counted = {
         **{name: covered(outcomes(kept, name)) for name in ("sent", "acknowledged", "rejected", "unknown")},
         "received": covered(rows(evidence, "sequence")),
@@ -56,7 +57,7 @@ def test_either_engine_counts_the_same(kept: RunDirectory) -> None:
 
 
 def test_message_rows_agree_with_outcome_and_sequence_evidence(kept: RunDirectory) -> None:
-    evidence = kept.evidence("c01", 1)
+    evidence = kept.evidence(ExecutionId(cell="c01", repeat=1))
     kept_rows = rows(evidence, "message")
     sends = [r for r in kept_rows if r["kind"] == "send"]
     deliveries = sorted((r for r in kept_rows if r["kind"] == "delivery"), key=lambda r: r["ordinal"])
@@ -105,7 +106,7 @@ def test_on_a_broker_the_user_runs_only_what_is_ours_is_made_and_deleted_even_af
     run = lab.run_only(file, given)
     assert lab.state("c01-r1") | {"state": "finished", "attempt": 2} == lab.state("c01-r1")
     assert known(endpoint, *ours[0], *ours[1], "somebody-elses") == {"somebody-elses"}
-    sent, arrived = outcomes(run, "sent"), rows(run.evidence("c01", 1), "sequence")
+    sent, arrived = outcomes(run, "sent"), rows(run.evidence(ExecutionId(cell="c01", repeat=1)), "sequence")
     assert sorted(messages(sent)) == sorted(messages(arrived)), "the earlier attempt's messages were read as ours"
     assert covered(sent) == 9_000
 

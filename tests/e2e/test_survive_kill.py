@@ -12,6 +12,7 @@ import psutil
 import pytest
 from lab import Lab, assert_gone, covered, fingerprint, is_gone, last_seconds, pids, rows, wait_measuring, workload
 
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows
 from brokerlab.results.tables import DELIVERY, RATE_PER_SECOND
@@ -52,10 +53,10 @@ def test_no_process_survives_a_killed_runner(killed: Killed) -> None:
 
 
 def test_evidence_up_to_seconds_before_the_kill_is_there(killed: Killed) -> None:
-    last = last_seconds(killed.run.evidence("c02", 1))
+    last = last_seconds(killed.run.evidence(ExecutionId(cell="c02", repeat=1)))
     assert set(last) == {"producer-1", "consumer-g1-1"}
     assert min(last.values()) >= int(killed.at_unix_s) - LATEST_S
-    told = max(r["second_unix_s"] for r in rows(killed.run.probes("c02", 1), "reading"))
+    told = max(r["second_unix_s"] for r in rows(killed.run.probes(ExecutionId(cell="c02", repeat=1)), "reading"))
     assert told >= int(killed.at_unix_s) - LATEST_S
 
 
@@ -107,7 +108,7 @@ def test_the_same_command_resumes_and_keeps_what_was_finished(
     assert "c01-r1 was finished before: kept" in resumed.stderr
     run = killed.lab.run()
     assert run.path == killed.run.path
-    assert fingerprint(run.evidence("c01", 1)) == killed.first_cell
+    assert fingerprint(run.evidence(ExecutionId(cell="c01", repeat=1))) == killed.first_cell
     states = run.state()["executions"]
     assert {n: (s["state"], s["attempt"]) for n, s in states.items()} == {
         "c01-r1": ("finished", 1),
@@ -175,7 +176,7 @@ def test_a_death_under_load_ends_the_run_as_invalid_and_leaves_nothing_running(d
 
 @pytest.mark.parametrize("execution", VICTIMS)
 def test_the_verdict_names_who_died(deaths: Deaths, execution: str) -> None:
-    reasons = [r for r in deaths.verdict["reasons"] if f"{r['cell']}-r{r['repeat']}" == execution]
+    reasons = [r for r in deaths.verdict["reasons"] if str(ExecutionId.of(r)) == execution]
     told = [r for r in reasons if r["code"] in ("agent_died", "broker_died")]
     assert [VICTIMS[execution] in r["text"] for r in told] == [True]
     assert told[0]["code"] == ("broker_died" if execution == "c03-r1" else "agent_died")
@@ -198,7 +199,7 @@ def test_evidence_of_every_agent_up_to_seconds_before_a_death_is_there(deaths: D
 def test_sends_that_were_open_when_somebody_died_end_unknown_and_nothing_is_called_lost(
     deaths: Deaths, execution: str
 ) -> None:
-    row = next(r for r in read_rows(deaths.run, DELIVERY) if f"{r['cell']}-r{r['repeat']}" == execution)
+    row = next(r for r in read_rows(deaths.run, DELIVERY) if str(ExecutionId.of(r)) == execution)
     assert row["unknown"] > 0
     assert row["sent"] == row["acknowledged"] + row["rejected"] + row["unknown"]
     assert not row["drained"]

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from lab import Lab, assert_gone, fingerprint, is_measuring, last_seconds, rows, wait_measuring, wait_until, workload
 
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.directory import run_directories
 
 GONE_S = 10.0
@@ -42,13 +43,13 @@ def test_ctrl_c_and_sigterm_save_what_there_is_and_the_same_command_goes_on(lab:
     assert "interrupted" in said
     assert "the same command goes on" in said
     assert lab.state("c01-r1")["state"] == "interrupted"
-    assert set(last_seconds(run.evidence("c01", 1))) == {"producer-1", "consumer-g1-1"}
-    outcomes = rows(run.evidence("c01", 1), "outcome")
+    assert set(last_seconds(run.evidence(ExecutionId(cell="c01", repeat=1)))) == {"producer-1", "consumer-g1-1"}
+    outcomes = rows(run.evidence(ExecutionId(cell="c01", repeat=1)), "outcome")
     open_sends = {"sent": 0, "settled": 0}
     for o in outcomes:
         open_sends["sent" if o["outcome"] == "sent" else "settled"] += o["last"] - o["first"] + 1
     assert open_sends["sent"] == open_sends["settled"] > 0, "a send was left without an outcome"
-    assert "interrupted" in {e["kind"] for e in rows(run.events("c01", 1), "event")}
+    assert "interrupted" in {e["kind"] for e in rows(run.events(ExecutionId(cell="c01", repeat=1)), "event")}
 
     interrupt(lab, file, signal.SIGTERM)
     assert lab.run().path == run.path, "the second command began a run of its own"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from lab import Lab, workload
 
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows, read_verdict
 from brokerlab.results.tables import DELIVERY, RATE_PER_SECOND
@@ -77,7 +78,7 @@ def damaged(
     shutil.copytree(original.path, run.path)
     shutil.rmtree(run.tables)
     run.verdict_file.unlink()
-    segments = sorted(run.evidence("c01", 1).glob("sequence/*.parquet"))
+    segments = sorted(run.evidence(ExecutionId(cell="c01", repeat=1)).glob("sequence/*.parquet"))
     assert len(segments) > 1, "one segment only: there would be no rest to analyse"
     victim = segments[len(segments) // 2]
     with victim.open("r+b") as file:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from brokerlab.brokers.contract import Broker, Cluster, Consumer
-from brokerlab.cluster.cache import silent
+from brokerlab.install.cache import silent
 from brokerlab.model.blocks import Block, Deliveries
 from brokerlab.model.plan import CellPlan
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kafka_load import BROKER, agent, cell, consume, publish, soon
 
-from brokerlab.cluster.cache import silent
+from brokerlab.install.cache import silent
 from brokerlab.model.blocks import ACKNOWLEDGED
 from brokerlab.model.plan import Durability, Endpoint, Role
 

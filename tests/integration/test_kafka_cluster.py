@@ -21,7 +21,7 @@ from brokerlab.brokers.contract import Cluster
 from brokerlab.brokers.kafka.broker import BROKER
 from brokerlab.brokers.kafka.probe import FIGURES, JOLOKIA_ORIGIN
 from brokerlab.brokers.kafka.settings import SERVER_SETTINGS, TOPIC_SETTINGS
-from brokerlab.cluster.cache import silent
+from brokerlab.install.cache import silent
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED
 from brokerlab.model.plan import Durability, Role
 

@@ -20,7 +20,7 @@ from brokerlab.brokers.postgresql.broker import BROKER
 from brokerlab.brokers.postgresql.cluster import PostgresqlCluster
 from brokerlab.brokers.postgresql.connection import Connection, conninfo
 from brokerlab.brokers.postgresql.tables import quoted
-from brokerlab.cluster.cache import silent
+from brokerlab.install.cache import silent
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
 from brokerlab.model.plan import Durability
 

@@ -81,7 +81,7 @@ def test_a_plain_connection_and_one_that_trusts_another_authority_are_refused(
 ) -> None:
     with pytest.raises(BrokerError, match="no encryption"):
         BROKER.admin(with_security(server.endpoint, tls=False), cell)
-    from brokerlab.cluster.certificates import make_certificates
+    from brokerlab.brokers.kit.certificates import make_certificates
 
     other = str(make_certificates(tmp_path).ca_file)
     with pytest.raises(BrokerError, match="certificate verify failed"):

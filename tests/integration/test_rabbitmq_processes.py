@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rabbitmq_load import QUORUM, cell, processes_of, soon, started
 
-from brokerlab.cluster.cache import silent
+from brokerlab.install.cache import silent
 
 CHILD = """
 import json, sys, time

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from brokerlab.cluster import daemon
 from brokerlab.errors import BrokerError, MachineError
+from brokerlab.processes import daemon
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_a_supervisor_whose_command_has_gone_stops_again(home: Path) -> None:
 FAILS = """
 import json, sys
 from pathlib import Path
-from brokerlab.cluster.daemon import supervise
+from brokerlab.processes.daemon import supervise
 from brokerlab.errors import NotReadyError
 
 plan = json.loads(sys.stdin.buffer.readline())

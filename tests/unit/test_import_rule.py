@@ -19,7 +19,8 @@ ALLOWED: dict[str, set[str]] = {
     "lifeline": set(),
     "secrets": {"errors"},
     "native": {"native", "errors", "home", "model"},
-    "cluster": {"cluster", "brokers.contract"},
+    "install": {"install"},
+    "processes": {"processes", "brokers.contract"},
     "workload": {"workload", "brokers.contract"},
     "agent": {"agent", "evidence", "brokers.contract", "brokers.registry"},
     "faults": {"faults", "brokers.contract"},
@@ -63,7 +64,7 @@ def may(module: str, target: str) -> bool:
             return target.startswith("brokers")
         own = f"brokers.{parts[1]}"
         others = {"faulty": "brokers.memory"}.get(parts[1], own)
-        return target.startswith(("cluster", "brokers.contract", own, others))
+        return target.startswith(("install", "processes", "brokers.kit", "brokers.contract", own, others))
     return any(target == ok or target.startswith(f"{ok}.") for ok in ALLOWED.get(package, set()))
 
 

@@ -64,7 +64,7 @@ def check_python() -> list[Finding]:
 
 def check_java() -> list[Finding]:
     """Spark and Kafka need one; `install kafka` fetches a runtime where there is none."""
-    from brokerlab.cluster.java import find_java
+    from brokerlab.install.java import find_java
 
     found = find_java()
     if found is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def analyse_and_report(run: RunDirectory, quiet: bool) -> Verdict:
     """Evidence to tables and verdict (Spark), then tables to report."""
-    from brokerlab.cluster.java import java_home_for_spark
+    from brokerlab.install.java import java_home_for_spark
     from brokerlab.pipeline.analyze import analyze
     from brokerlab.report.page import write_report
 

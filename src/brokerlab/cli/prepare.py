@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from brokerlab.cluster.java import Java
+    from brokerlab.install.java import Java
     from brokerlab.model.listener import RunListener
     from brokerlab.model.plan import RunPlan
 
@@ -27,7 +27,7 @@ def prepare(plan: RunPlan, say: RunListener) -> Java:
 
 
 def java_for_spark(say: RunListener) -> Java:
-    from brokerlab.cluster.java import find_java, need_java
+    from brokerlab.install.java import find_java, need_java
 
     found = find_java()
     if found is not None:

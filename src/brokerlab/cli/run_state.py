@@ -64,7 +64,7 @@ def execution_states(run: RunDirectory, plan: RunPlan, running: bool) -> list[Ex
     known = run.state().get("executions", {})
     states = []
     for execution in plan.order:
-        entry = known.get(f"{execution.cell}-r{execution.repeat}", {})
+        entry = known.get(str(execution), {})
         state, reason = entry.get("state", "waiting"), entry.get("reason")
         if state == "running" and not running:
             state, reason = "interrupted", reason or "cut off: its runner is gone; its evidence is kept"

@@ -1,4 +1,4 @@
-"""`python -m brokerlab.cli.supervise`: the process behind `brokerlab up`. One JSON line in; see cluster.daemon."""
+"""`python -m brokerlab.cli.supervise`: the process behind `brokerlab up`. One JSON line in; see processes.daemon."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from brokerlab.brokers.registry import broker_named
-from brokerlab.cluster.daemon import supervise
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
@@ -18,6 +17,7 @@ from brokerlab.model.plan import (
     SchedulePlan,
     Security,
 )
+from brokerlab.processes.daemon import supervise
 
 READY_WITHIN_S = 120.0
 

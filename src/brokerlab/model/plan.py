@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from brokerlab.model.execution_id import ExecutionId
+
 PLAN_SCHEMA_VERSION = 1
 
 
@@ -176,13 +178,6 @@ class Objective(Frozen):
     limit: float
 
 
-class Execution(Frozen):
-    """One start of one cell. Repeats are interleaved ABBA so that drift of the machine falls on all cells alike."""
-
-    cell: str
-    repeat: int  # from 1
-
-
 class LeftOut(Frozen):
     """A broker that `brokers: all` means and that is not run, with the reason."""
 
@@ -204,7 +199,7 @@ class RunPlan(Frozen):
     repeats: int
     retries: int = 0  # times an execution is run again that was disturbed from outside
     cells: tuple[CellPlan, ...]
-    order: tuple[Execution, ...]
+    order: tuple[ExecutionId, ...]  # repeats are interleaved, so that drift of the machine falls on all cells alike
     objectives: tuple[Objective, ...]
     left_out: tuple[LeftOut, ...] = ()
 

@@ -48,7 +48,7 @@ def _with_spark(run: RunDirectory, bronze: Bronze, java_home: Path | None) -> Go
     aside = [(s.execution, s.table) for s in bronze.set_aside]
     facts = partial(execution_facts, plan, run.state(), bronze.executions(), aside)
     with spark_session(java_home) as spark:
-        return make_gold(spark, bronze, facts, [f"{e.cell}-r{e.repeat}" for e in plan.order])
+        return make_gold(spark, bronze, facts, list(map(str, plan.order)))
 
 
 def _judge(run: RunDirectory, bronze: Bronze, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]:

@@ -193,7 +193,7 @@ def repeats_missing(f: Findings) -> Iterable[Reason]:
         any_finished = any(f.execution_state(e.cell, r).get("state") == "finished" for r in siblings)
         weight: Weight = "note" if any_finished else "cannot tell"
         if word == "finished":
-            if f"{e.cell}-r{e.repeat}" not in f.with_evidence:
+            if str(e) not in f.with_evidence:
                 yield reason("no_evidence", "invalid", row, "finished, but left no evidence that can be read")
         elif word == "failed":
             yield reason("failed", "invalid", row, f"failed{tail}")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import RunPlan
 
 COUNTED = ("sequence", "outcome")  # tables of which a missing piece changes delivery counts
@@ -61,14 +62,14 @@ def execution_facts(
     """
     seen: dict[str, set[str]] = {}
     for row in groups:
-        seen.setdefault(f"{row['cell']}-r{row['repeat']}", set()).add(row["group"])
+        seen.setdefault(str(ExecutionId.of(row)), set()).add(row["group"])
     broken = {execution for execution, table in set_aside if table in COUNTED}
-    broken |= {f"{r['cell']}-r{r['repeat']}" for r in rejected if r["table"] in COUNTED}
-    broken |= {f"{e['cell']}-r{e['repeat']}" for e in events if e["kind"] in DEATHS}
+    broken |= {str(ExecutionId.of(r)) for r in rejected if r["table"] in COUNTED}
+    broken |= {str(ExecutionId.of(e)) for e in events if e["kind"] in DEATHS}
     drains = drain_results(events)
     facts = []
     for execution in plan.order:
-        name = f"{execution.cell}-r{execution.repeat}"
+        name = str(execution)
         if name not in with_evidence:
             continue
         finished = state.get("executions", {}).get(name, {}).get("state") == "finished"
@@ -93,7 +94,7 @@ def drain_results(events: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[st
     found: dict[str, Callable[[str], bool]] = {}
     for event in sorted(events, key=lambda e: e["at_mono_ns"]):
         if event["kind"] == "drain":
-            found[f"{event['cell']}-r{event['repeat']}"] = partial(_drained, event_detail(event))
+            found[str(ExecutionId.of(event))] = partial(_drained, event_detail(event))
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.pipeline.summary import Figures, Row
 from brokerlab.results.verdict import Reason
@@ -34,7 +35,7 @@ class Findings:
         return self.tables.get(table, [])
 
     def execution_state(self, cell: str, repeat: int) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.state.get("executions", {}).get(f"{cell}-r{repeat}", {})
+        found: Mapping[str, Any] = self.state.get("executions", {}).get(str(ExecutionId(cell=cell, repeat=repeat)), {})
         return found
 
 

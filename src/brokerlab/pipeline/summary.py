@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import Phase, RunPlan
 from brokerlab.pipeline.statistics import median_interval, ratio_interval
 from brokerlab.results.tables import FEWEST_FOR_CLAIM, NO_GROUP, OF_SENDS
@@ -103,7 +104,7 @@ def only_finished(figures: Figures, state: Mapping[str, Any]) -> Figures:
     executions = state.get("executions", {})
 
     def finished(cell: str, repeat: int) -> bool:
-        return bool(executions.get(f"{cell}-r{repeat}", {}).get("state") == "finished")
+        return bool(executions.get(str(ExecutionId(cell=cell, repeat=repeat)), {}).get("state") == "finished")
 
     with_finished = {cell for (cell, _), values in figures.items() for r in values if finished(cell, r)}
     return {

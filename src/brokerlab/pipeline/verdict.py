@@ -70,14 +70,12 @@ def delivery_violated(rows: Iterable[Row]) -> bool:
 
 
 def _planned(findings: Findings) -> list[str]:
-    return [f"{e.cell}-r{e.repeat}" for e in findings.plan.order]
+    return list(map(str, findings.plan.order))
 
 
 def _finished(findings: Findings) -> set[str]:
     return {
-        f"{e.cell}-r{e.repeat}"
-        for e in findings.plan.order
-        if findings.execution_state(e.cell, e.repeat).get("state") == "finished"
+        str(e) for e in findings.plan.order if findings.execution_state(e.cell, e.repeat).get("state") == "finished"
     }
 
 
@@ -92,13 +90,13 @@ def _objectives(findings: Findings) -> tuple[list[ObjectiveResult], list[Reason]
 
 def _cells(findings: Findings, reasons: Sequence[Reason], finished: set[str]) -> Iterable[CellVerdict]:
     for cell in findings.plan.cells:
-        planned = [e.repeat for e in findings.plan.order if e.cell == cell.cell]
+        planned = [e for e in findings.plan.order if e.cell == cell.cell]
         yield CellVerdict(
             cell=cell.cell,
             label=cell.label,
             verdict=worst(r for r in reasons if r.cell in (cell.cell, "")),
             repeats_planned=len(planned),
-            repeats_finished=sum(f"{cell.cell}-r{r}" in finished for r in planned),
+            repeats_finished=sum(str(e) in finished for e in planned),
             durability_declared=cell.durability.value,
             durability_computed=computed_durability(findings.environment, cell.cell),
         )

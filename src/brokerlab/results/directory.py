@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from brokerlab.errors import NotFoundError
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import RunPlan
 
 
@@ -64,17 +65,17 @@ class RunDirectory:
     def tables(self) -> Path:
         return self.path / "tables"
 
-    def evidence(self, cell: str, repeat: int) -> Path:
-        return self.path / "evidence" / f"{cell}-r{repeat}"
+    def evidence(self, execution: ExecutionId) -> Path:
+        return self.path / "evidence" / str(execution)
 
-    def probes(self, cell: str, repeat: int) -> Path:
-        return self.path / "probes" / f"{cell}-r{repeat}"
+    def probes(self, execution: ExecutionId) -> Path:
+        return self.path / "probes" / str(execution)
 
-    def events(self, cell: str, repeat: int) -> Path:
-        return self.path / "events" / f"{cell}-r{repeat}"
+    def events(self, execution: ExecutionId) -> Path:
+        return self.path / "events" / str(execution)
 
-    def logs(self, cell: str, repeat: int) -> Path:
-        return self.path / "logs" / f"{cell}-r{repeat}"
+    def logs(self, execution: ExecutionId) -> Path:
+        return self.path / "logs" / str(execution)
 
     def plan(self) -> RunPlan:
         return RunPlan.model_validate_json((self.path / "plan.json").read_text())

@@ -14,6 +14,7 @@ import numpy as np
 
 from brokerlab.evidence.segments import rows
 from brokerlab.evidence.tables import INTERVAL, READING
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.histogram import quantile_ns
 from brokerlab.model.plan import Phase
 from brokerlab.results.directory import RunDirectory
@@ -48,18 +49,18 @@ class Noise:
         return f"{self.cores:.2f} cores were {NOISE_METRICS[self.metric]} at {at} UTC"
 
 
-def disturbance(directory: RunDirectory, cell: str, repeat: int, *, is_closed: bool) -> str | None:
+def disturbance(directory: RunDirectory, execution: ExecutionId, *, is_closed: bool) -> str | None:
     """What disturbed this execution from outside, in words; None where nothing did, or not so that it matters.
 
     It matters where others took more than the limit in the mean; and in an open loop where we were late, and would not
     have been without the seconds in which they had the processors. Raises OSError where evidence cannot be read.
     """
-    measured = [r for r in rows(directory.evidence(cell, repeat), INTERVAL) if r["phase"] == Phase.MEASURE.value]
+    measured = [r for r in rows(directory.evidence(execution), INTERVAL) if r["phase"] == Phase.MEASURE.value]
     if not measured:
         return None
     seconds = {r["second_unix_s"] for r in measured}
     # Only readings of measured seconds: in the one after them the producers end, and what they used last is nobody's.
-    noise = [n for n in _noise(directory.probes(cell, repeat)) if n.second_unix_s in seconds]
+    noise = [n for n in _noise(directory.probes(execution)) if n.second_unix_s in seconds]
     for metric, what in NOISE_METRICS.items():
         taken = [n.cores for n in noise if n.metric == metric]
         if taken and (mean := sum(taken) / len(taken)) > NOISE_LIMIT_CORES:

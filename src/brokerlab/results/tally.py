@@ -7,15 +7,16 @@ from collections import defaultdict
 
 from brokerlab.evidence.segments import rows
 from brokerlab.evidence.tables import ACTIVITY, OUTCOME, SEQUENCE
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.directory import RunDirectory
 
 Lane = tuple[int, int]  # producer, partition
 
 
-def nothing_amiss(directory: RunDirectory, cell: str, repeat: int) -> bool:
+def nothing_amiss(directory: RunDirectory, execution: ExecutionId) -> bool:
     """Whether every message that was sent was acknowledged and, by each group, received once and in the order of its
     lane; and nothing else came. Raises OSError where evidence cannot be read."""
-    evidence = directory.evidence(cell, repeat)
+    evidence = directory.evidence(execution)
     messages: dict[str, dict[Lane, int]] = defaultdict(lambda: defaultdict(int))
     for r in rows(evidence, OUTCOME):
         messages[r["outcome"]][r["producer"], r["partition"]] += r["last"] - r["first"] + 1

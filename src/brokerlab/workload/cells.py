@@ -8,11 +8,11 @@ from pathlib import Path as FilePath
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.errors import Problem
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
     Endpoint,
-    Execution,
     FaultPlan,
     KeysPlan,
     PayloadPlan,
@@ -214,10 +214,10 @@ def _consumers_plan(consumers: Consumers | None) -> ConsumersPlan:
     )
 
 
-def interleaved(cells: tuple[CellPlan, ...], repeats: int) -> tuple[Execution, ...]:
+def interleaved(cells: tuple[CellPlan, ...], repeats: int) -> tuple[ExecutionId, ...]:
     """A B C, C B A, A B C, ...: slow drift of the machine falls on all cells alike."""
-    order: list[Execution] = []
+    order: list[ExecutionId] = []
     for repeat in range(1, repeats + 1):
         turn = cells if repeat % 2 else cells[::-1]
-        order.extend(Execution(cell=cell.cell, repeat=repeat) for cell in turn)
+        order.extend(ExecutionId(cell=cell.cell, repeat=repeat) for cell in turn)
     return tuple(order)

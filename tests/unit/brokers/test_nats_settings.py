@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.brokers.nats.broker import BROKER, LOCK, VERSION
 from brokerlab.brokers.nats.cluster import configuration, demands
 from brokerlab.brokers.nats.link import broker_name
 from brokerlab.brokers.nats.settings import problems, settings_of
-from brokerlab.cluster.certificates import Certificates
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,

@@ -22,7 +22,7 @@ def make_run(root: Path, name: str = NAME, states: dict[str, dict[str, Any]] | N
     run = RunDirectory(root / name)
     plan = make_plan(name)
     write_json(run.path / "plan.json", plan.model_dump(mode="json"))
-    finished = {f"{e.cell}-r{e.repeat}": {"state": "finished"} for e in plan.order}
+    finished = {str(e): {"state": "finished"} for e in plan.order}
     write_json(run.path / "state.json", {"executions": finished if states is None else states})
     return run
 

@@ -12,6 +12,7 @@ from brokerlab.cli.verdict_text import verdict_lines
 from brokerlab.errors import NotFoundError
 from brokerlab.evidence.tables import EVENT, OUTCOME
 from brokerlab.evidence.writer import SegmentWriter
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.pipeline.analyze import analyze
 from brokerlab.report.page import write_report
 from brokerlab.results.directory import RunDirectory, write_json
@@ -65,12 +66,14 @@ def test_cut_off_execution_with_damaged_evidence_is_analysed_and_claims_nothing(
         skip=("c01-r2",),
         states={"c02-r2": "running"},
     ).directory
-    victim = sorted(run.evidence("c02", 1).glob("sequence/*.parquet"))[0]
+    victim = sorted(run.evidence(ExecutionId(cell="c02", repeat=1)).glob("sequence/*.parquet"))[0]
     victim.write_bytes(victim.read_bytes()[:100])
-    for segment in run.evidence("c02", 2).glob("outcome/*.parquet"):  # the sender died before it wrote most of it
+    for segment in run.evidence(ExecutionId(cell="c02", repeat=2)).glob(
+        "outcome/*.parquet"
+    ):  # the sender died before it wrote most of it
         kept = pq.read_table(segment).slice(0, 1)
         segment.unlink()
-        writer = SegmentWriter(run.evidence("c02", 2), segment.stem, OUTCOME)
+        writer = SegmentWriter(run.evidence(ExecutionId(cell="c02", repeat=2)), segment.stem, OUTCOME)
         writer.add({n: kept[n].to_pylist() for n in kept.column_names})
         writer.flush()
     verdict = analyze(run.path)
@@ -94,7 +97,7 @@ def test_cut_off_execution_with_damaged_evidence_is_analysed_and_claims_nothing(
 def test_groups_are_accounted_for_one_by_one_and_by_their_own_drain(tmp_path: Path) -> None:
     plan = make_plan("run", cells=1, repeats=1, groups=2)
     run = write_run(tmp_path / "run", plan=plan, faults={("c01", 1): Faults(lost=3, rejected=2)}).directory
-    late = SegmentWriter(run.events("c01", 1), "late", EVENT)
+    late = SegmentWriter(run.events(ExecutionId(cell="c01", repeat=1)), "late", EVENT)
     detail = {"complete": False, "groups": {"g1": {"complete": True}, "g2": {"complete": False, "because": "deadline"}}}
     late.add({"run": ["run"], "cell": ["c01"], "repeat": [1], "source": ["runner"], "kind": ["drain"],
               "at_mono_ns": [1 << 60], "detail": [json.dumps(detail)]})  # fmt: skip

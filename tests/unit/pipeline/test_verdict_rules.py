@@ -25,7 +25,7 @@ START = 1000
 
 
 def finished(plan: RunPlan) -> dict[str, Any]:
-    return {"executions": {f"{e.cell}-r{e.repeat}": {"state": "finished", "reason": None} for e in plan.order}}
+    return {"executions": {str(e): {"state": "finished", "reason": None} for e in plan.order}}
 
 
 def good_tables() -> dict[str, list[dict[str, Any]]]:

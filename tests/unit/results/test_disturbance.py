@@ -11,6 +11,7 @@ import pytest
 
 from brokerlab.evidence.tables import EVIDENCE_TABLES, MEASURES
 from brokerlab.evidence.writer import SegmentWriter
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.histogram import SUB_BUCKET_BITS
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.disturbance import disturbance, is_late
@@ -52,18 +53,18 @@ def execution(
         rows.append(interval("producer", s, send_delay=delays, publish_latency=[20 * MS] * 100))
         rows.append(interval("consumer", s, end_to_end_latency=[20 * MS] * 100))
     directory = RunDirectory(tmp_path)
-    write(directory.evidence("c01", 1), "interval", rows)
+    write(directory.evidence(ExecutionId(cell="c01", repeat=1)), "interval", rows)
     readings = [
         {**WHERE, "second_unix_s": START_S + s, "subject": "host", "metric": metric,
          "value": (noise or {}).get(s, 0.01), "unit": "cores"}
         for s in range(SECONDS)
     ]  # fmt: skip
-    write(directory.probes("c01", 1), "reading", readings)
+    write(directory.probes(ExecutionId(cell="c01", repeat=1)), "reading", readings)
     return directory
 
 
 def found(directory: RunDirectory, *, is_closed: bool = False) -> str | None:
-    return disturbance(directory, "c01", 1, is_closed=is_closed)
+    return disturbance(directory, ExecutionId(cell="c01", repeat=1), is_closed=is_closed)
 
 
 def test_lateness_in_seconds_that_others_had_is_a_disturbance(tmp_path: Path) -> None:
@@ -109,34 +110,34 @@ def test_a_closed_loop_knows_no_lateness_but_a_mean(tmp_path: Path) -> None:
 def test_without_evidence_or_readings_nothing_is_claimed(tmp_path: Path) -> None:
     assert found(RunDirectory(tmp_path)) is None
     late = execution(tmp_path, late_s=(4, 5), noise={5: 0.24})
-    for path in (late.probes("c01", 1) / "reading").iterdir():
+    for path in (late.probes(ExecutionId(cell="c01", repeat=1)) / "reading").iterdir():
         path.unlink()
     assert found(late) is None
 
 
 def test_damaged_evidence_is_not_passed_over(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", faults={}).directory
-    path = next((run.evidence("c01", 1) / "activity").iterdir())
+    path = next((run.evidence(ExecutionId(cell="c01", repeat=1)) / "activity").iterdir())
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(OSError, match="cannot be read"):
-        nothing_amiss(run, "c01", 1)
+        nothing_amiss(run, ExecutionId(cell="c01", repeat=1))
 
 
 def test_where_every_message_arrived_nothing_is_amiss(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", faults={}).directory
-    assert nothing_amiss(run, "c01", 1)
+    assert nothing_amiss(run, ExecutionId(cell="c01", repeat=1))
 
 
 @pytest.mark.parametrize("fault", [f.name for f in fields(Faults)])
 def test_one_message_that_did_not_arrive_as_it_should_is_seen(fault: str, tmp_path: Path) -> None:
     faults = {("c01", 1): Faults(**{fault: 1})}
     run = write_run(tmp_path / "run", plan=make_plan("run", cells=1, repeats=2), faults=faults).directory
-    assert not nothing_amiss(run, "c01", 1)
-    assert nothing_amiss(run, "c01", 2)
+    assert not nothing_amiss(run, ExecutionId(cell="c01", repeat=1))
+    assert nothing_amiss(run, ExecutionId(cell="c01", repeat=2))
 
 
 def test_a_group_that_received_nothing_is_seen(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", faults={}).directory
-    for path in (run.evidence("c01", 1) / "sequence").iterdir():
+    for path in (run.evidence(ExecutionId(cell="c01", repeat=1)) / "sequence").iterdir():
         path.unlink()
-    assert not nothing_amiss(run, "c01", 1)
+    assert not nothing_amiss(run, ExecutionId(cell="c01", repeat=1))

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from brokerlab.brokers.kit.setting_checks import unknown_names
 from brokerlab.brokers.memory import settings as memory_settings
-from brokerlab.cluster.setting_checks import unknown_names
 
 SHARES = ("loss", "duplication", "reordering", "corruption", "reject", "drop_ack")
 NAMES = ("seed", "delay", "stall", *SHARES)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from brokerlab.brokers.kafka.client import admin_properties
-from brokerlab.cluster.ports import all_refuse
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
+from brokerlab.processes.ports import all_refuse
 
 PATIENCE_S = 15.0
 _STEP_S = 1.0

@@ -10,9 +10,9 @@ from typing import Any
 from brokerlab.brokers.contract import ComputedDurability
 from brokerlab.brokers.kafka.access import Client
 from brokerlab.brokers.kafka.settings import computed_durability, replication_factor, topic_settings, wanted_acks
-from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
+from brokerlab.processes.readiness import wait_until
 
 _TIMEOUT_S = 60.0
 

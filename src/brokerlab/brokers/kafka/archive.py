@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from brokerlab.brokers.kafka.install import VERSION, KafkaJars
-from brokerlab.cluster.cache import entry, exclusive
-from brokerlab.cluster.java import Java
 from brokerlab.errors import BrokerError
+from brokerlab.install.cache import entry, exclusive
+from brokerlab.install.java import Java
 
 
 def archive_of(java: Java, jars: KafkaJars) -> Path:

@@ -59,7 +59,7 @@ class KafkaBroker:
     )
 
     def installation(self) -> Installation:
-        from brokerlab.cluster.java import LEAST_VERSION, find_java
+        from brokerlab.install.java import LEAST_VERSION, find_java
 
         jars = installed_jars()
         java = find_java()
@@ -74,7 +74,7 @@ class KafkaBroker:
         return Installation(jars is not None and java is not None, True, VERSION, reason, location)
 
     def install(self, progress: Progress) -> Installation:
-        from brokerlab.cluster.java import need_java
+        from brokerlab.install.java import need_java
 
         need_java(progress)
         install_jars(progress)
@@ -91,7 +91,7 @@ class KafkaBroker:
 
     def cluster(self, cell: CellPlan, directory: Path, logs: Path) -> Cluster:
         from brokerlab.brokers.kafka.cluster import KafkaCluster
-        from brokerlab.cluster.java import find_java
+        from brokerlab.install.java import find_java
 
         jars = installed_jars()
         java = find_java()

@@ -17,15 +17,15 @@ from brokerlab.brokers.kafka.archive import archive_of, make_once
 from brokerlab.brokers.kafka.install import VERSION, KafkaJars
 from brokerlab.brokers.kafka.probe import READABLE, JolokiaProbe
 from brokerlab.brokers.kafka.readiness import prove_ready
-from brokerlab.cluster.cache import entry, exclusive, write_whole
-from brokerlab.cluster.certificates import Certificates, make_certificates
-from brokerlab.cluster.java import Java
-from brokerlab.cluster.local import LocalCluster
-from brokerlab.cluster.ports import HeldPorts
-from brokerlab.cluster.process import ServerProcess, inherited_environment, stop_together
-from brokerlab.cluster.readiness import wait_until
+from brokerlab.brokers.kit.certificates import Certificates, make_certificates
+from brokerlab.brokers.kit.local import LocalCluster
 from brokerlab.errors import BrokerError
+from brokerlab.install.cache import entry, exclusive, write_whole
+from brokerlab.install.java import Java
 from brokerlab.model.plan import Endpoint, Security
+from brokerlab.processes.ports import HeldPorts
+from brokerlab.processes.process import ServerProcess, inherited_environment, stop_together
+from brokerlab.processes.readiness import wait_until
 
 _STOP_GRACE_S = 20.0
 # A controller that leads waits 5 s for a successor, and here all are going. A node that is killed before it has closed

@@ -6,8 +6,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from brokerlab.cluster.cache import Progress
-from brokerlab.cluster.maven import install_artifacts, lock_lines, missing, read_lock
+from brokerlab.install.cache import Progress
+from brokerlab.install.maven import install_artifacts, lock_lines, missing, read_lock
 
 VERSION = "4.3.1"
 LOCK_FILE = Path(__file__).with_name("kafka.lock")

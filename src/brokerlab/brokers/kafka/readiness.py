@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from brokerlab.brokers.kafka.client import admin_properties
-from brokerlab.cluster.readiness import wait_until
 from brokerlab.model.plan import Endpoint
+from brokerlab.processes.readiness import wait_until
 
 _TOPIC = "brokerlab-ready"
 _STEP_S = 5.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from brokerlab.cluster.certificates import Certificates
+from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.model.plan import Security
 from brokerlab.secrets import secret
 

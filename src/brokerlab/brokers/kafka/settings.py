@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from brokerlab.brokers.contract import ComputedDurability
-from brokerlab.cluster.setting_checks import other_durability, unknown_names
+from brokerlab.brokers.kit.setting_checks import other_durability, unknown_names
 from brokerlab.model.plan import CellPlan, Durability
 
 ADVERTISED_SETTING = (

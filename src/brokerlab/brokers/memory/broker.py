@@ -49,8 +49,8 @@ class MemoryBroker:
         return self.installation()
 
     def problems(self, cell: CellPlan) -> list[str]:
+        from brokerlab.brokers.kit.setting_checks import unknown_names
         from brokerlab.brokers.memory import settings
-        from brokerlab.cluster.setting_checks import unknown_names
 
         given = cell.broker_settings
         return [

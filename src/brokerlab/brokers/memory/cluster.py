@@ -14,11 +14,11 @@ import numpy as np
 from brokerlab.brokers.contract import ComputedDurability, NodeInfo, Reading
 from brokerlab.brokers.memory.connection import ask, connect
 from brokerlab.brokers.memory.protocol import PUBLISH, PUBLISH_HEAD, SETTLED, frame
-from brokerlab.cluster.ports import HeldPorts
-from brokerlab.cluster.process import ServerProcess
-from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Durability, Endpoint
+from brokerlab.processes.ports import HeldPorts
+from brokerlab.processes.process import ServerProcess
+from brokerlab.processes.readiness import wait_until
 
 READY = "_brokerlab_ready"
 _UNITS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from brokerlab.cluster.setting_checks import is_above_zero
+from brokerlab.brokers.kit.setting_checks import is_above_zero
 
 DEFAULTS = {"retain_mib": "512", "limit_mib": "2048"}
 

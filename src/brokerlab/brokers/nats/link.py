@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error, NoRespondersError
 
-from brokerlab.cluster.ports import all_refuse
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
+from brokerlab.processes.ports import all_refuse
 from brokerlab.secrets import secret
 
 CONNECT_S = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from brokerlab.cluster.setting_checks import not_above_zero, not_offered, other_durability, unknown_names
+from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, other_durability, unknown_names
 from brokerlab.model.plan import CellPlan, Durability
 
 NAMES = ("sync_interval", "replicas", "storage", "ack_wait", "ack_policy", "max_payload")

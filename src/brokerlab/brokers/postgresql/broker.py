@@ -50,7 +50,7 @@ class PostgresqlBroker:
 
     def installation(self) -> Installation:
         from brokerlab.brokers.postgresql.install import artifact_here, installed, preferred
-        from brokerlab.cluster.preferred import said_version
+        from brokerlab.install.preferred import said_version
 
         own = preferred()
         if own is not None:

@@ -15,6 +15,8 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.certificates import Certificates, make_certificates
+from brokerlab.brokers.kit.local import LocalCluster
 from brokerlab.brokers.postgresql.configuration import (
     AUTHENTICATION_NONE,
     AUTHENTICATION_PASSWORD,
@@ -26,13 +28,11 @@ from brokerlab.brokers.postgresql.configuration import (
 from brokerlab.brokers.postgresql.connection import DATABASE, USER, conninfo
 from brokerlab.brokers.postgresql.settings import settings_of
 from brokerlab.brokers.postgresql.unprivileged import Account, account_for
-from brokerlab.cluster.certificates import Certificates, make_certificates
-from brokerlab.cluster.local import LocalCluster
-from brokerlab.cluster.ports import HeldPorts
-from brokerlab.cluster.process import ServerProcess
-from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.processes.ports import HeldPorts
+from brokerlab.processes.process import ServerProcess
+from brokerlab.processes.readiness import wait_until
 from brokerlab.secrets import secret
 
 READY = "brokerlab_ready"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.brokers.postgresql.settings import ServerSettings
-from brokerlab.cluster.certificates import Certificates
 
 AUTHENTICATION_TLS = "hostssl all,replication all 127.0.0.1/32 scram-sha-256\n"
 AUTHENTICATION_PASSWORD = "host all,replication all 127.0.0.1/32 scram-sha-256\n"

@@ -9,11 +9,11 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from brokerlab.cluster import tar
-from brokerlab.cluster.cache import Progress, entry, exclusive, new_directory
-from brokerlab.cluster.maven import Artifact, install_artifacts, read_lock
-from brokerlab.cluster.preferred import server_on_path
 from brokerlab.errors import InstallError
+from brokerlab.install import tar
+from brokerlab.install.cache import Progress, entry, exclusive, new_directory
+from brokerlab.install.maven import Artifact, install_artifacts, read_lock
+from brokerlab.install.preferred import server_on_path
 
 LOCK = Path(__file__).with_name("postgresql.lock")
 _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64v8", "arm64": "arm64v8"}

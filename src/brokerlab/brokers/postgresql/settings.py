@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from brokerlab.cluster.setting_checks import not_above_zero, not_offered, other_durability, unknown_names
+from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, other_durability, unknown_names
 from brokerlab.model.plan import CellPlan, Durability, Security
 
 COMMIT = ("on", "off", "local", "remote_write", "remote_apply")

@@ -9,16 +9,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.certificates import make_certificates
 from brokerlab.brokers.pulsar import server
 from brokerlab.brokers.pulsar.password_file import write_password_file
 from brokerlab.brokers.pulsar.readiness import Readiness
 from brokerlab.brokers.pulsar.rest import Rest
 from brokerlab.brokers.pulsar.settings import BOOKIES, namespace_of, settings_of
-from brokerlab.cluster.certificates import make_certificates
-from brokerlab.cluster.java import Java
-from brokerlab.cluster.ports import HeldPorts
-from brokerlab.cluster.process import ServerProcess, inherited_environment, stop_together
+from brokerlab.install.java import Java
 from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.processes.ports import HeldPorts
+from brokerlab.processes.process import ServerProcess, inherited_environment, stop_together
 from brokerlab.secrets import secret
 
 BROKERS = 2

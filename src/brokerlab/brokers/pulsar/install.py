@@ -6,8 +6,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from brokerlab.cluster.cache import Progress, sha256_of
-from brokerlab.cluster.maven import Artifact, install_artifacts, missing, read_lock
+from brokerlab.install.cache import Progress, sha256_of
+from brokerlab.install.maven import Artifact, install_artifacts, missing, read_lock
 
 VERSION = "4.2.4"
 LOCK_FILE = Path(__file__).with_name("pulsar.lock")

@@ -12,10 +12,10 @@ from brokerlab.brokers.pulsar.client import connect, partition_topic
 from brokerlab.brokers.pulsar.probe import sync_count
 from brokerlab.brokers.pulsar.rest import Rest, RestError, get_text
 from brokerlab.brokers.pulsar.settings import settings_of
-from brokerlab.cluster.process import ServerProcess
-from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerDiedError, BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.processes.process import ServerProcess
+from brokerlab.processes.readiness import wait_until
 
 READY = "brokerlab-ready"
 _ASK_S = 15.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from brokerlab.cluster.setting_checks import (
+from brokerlab.brokers.kit.setting_checks import (
     is_above_zero,
     not_above_zero,
     not_offered,

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.certificates import Certificates, make_certificates
+from brokerlab.brokers.kit.local import LocalCluster
 from brokerlab.brokers.rabbitmq import server
 from brokerlab.brokers.rabbitmq.admin import RabbitAdmin
 from brokerlab.brokers.rabbitmq.install import Programs
@@ -16,13 +18,11 @@ from brokerlab.brokers.rabbitmq.names import first_queue
 from brokerlab.brokers.rabbitmq.readiness import confirmed_write
 from brokerlab.brokers.rabbitmq.settings import settings_of
 from brokerlab.brokers.rabbitmq.wire import credentials
-from brokerlab.cluster.certificates import Certificates, make_certificates
-from brokerlab.cluster.local import LocalCluster
-from brokerlab.cluster.ports import HeldPorts
-from brokerlab.cluster.process import ServerProcess, stop_together
-from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.processes.ports import HeldPorts
+from brokerlab.processes.process import ServerProcess, stop_together
+from brokerlab.processes.readiness import wait_until
 
 _STOP_GRACE_S = 20.0
 _PORTS_EACH = 5

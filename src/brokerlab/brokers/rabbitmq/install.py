@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from brokerlab.brokers.contract import Installation, Progress
-from brokerlab.cluster.cache import write_whole
-from brokerlab.cluster.debian import DebianRelease, DebianRoot, debian_problem, install_debian, installed_debian
-from brokerlab.cluster.preferred import server_on_path
 from brokerlab.errors import InstallError
+from brokerlab.install.cache import write_whole
+from brokerlab.install.debian import DebianRelease, DebianRoot, debian_problem, install_debian, installed_debian
+from brokerlab.install.preferred import server_on_path
 
 VERSION = "4.0.5"  # of the suite that is the default; what was really installed is asked of the installation
 _NAME = "rabbitmq"

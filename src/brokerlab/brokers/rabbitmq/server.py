@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.brokers.rabbitmq.settings import Kind
-from brokerlab.cluster.certificates import Certificates
 
 PLUGINS = {
     "classic": ("rabbitmq_management", "rabbitmq_prometheus"),

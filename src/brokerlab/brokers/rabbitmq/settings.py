@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from brokerlab.cluster.setting_checks import is_above_zero, unknown_names
+from brokerlab.brokers.kit.setting_checks import is_above_zero, unknown_names
 from brokerlab.model.plan import AgentPlan, CellPlan, Durability, ProducersPlan
 
 Kind = Literal["classic", "quorum", "stream"]

@@ -6,19 +6,19 @@ import os
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.certificates import make_certificates
+from brokerlab.brokers.kit.local import LocalCluster
 from brokerlab.brokers.redis.connection import Connection, ServerError, lacks
 from brokerlab.brokers.redis.forming import MASTERS, Forming
 from brokerlab.brokers.redis.keys import Placement, find_placement, key_of
 from brokerlab.brokers.redis.outcomes import confirmed
 from brokerlab.brokers.redis.server import Access, Place, configuration
 from brokerlab.brokers.redis.settings import settings_of, waiting_of
-from brokerlab.cluster.certificates import make_certificates
-from brokerlab.cluster.local import LocalCluster
-from brokerlab.cluster.ports import HeldPorts
-from brokerlab.cluster.process import ServerProcess
-from brokerlab.cluster.readiness import wait_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint, Security
+from brokerlab.processes.ports import HeldPorts
+from brokerlab.processes.process import ServerProcess
+from brokerlab.processes.readiness import wait_until
 from brokerlab.secrets import secret
 
 READY = "brokerlab-ready"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from brokerlab.brokers.contract import Installation, Progress
-from brokerlab.cluster.debian import (
+from brokerlab.errors import InstallError
+from brokerlab.install.debian import (
     DebianRelease,
     DebianRoot,
     debian_problem,
     install_debian,
     installed_debian,
 )
-from brokerlab.cluster.preferred import said_version, server_on_path
-from brokerlab.errors import InstallError
+from brokerlab.install.preferred import said_version, server_on_path
 
 _MAJORS = {"Redis": (8,), "Valkey": (8, 9)}
 

@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.brokers.redis.settings import ServerSettings
-from brokerlab.cluster.certificates import Certificates
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from brokerlab.cli.text import print_json
 def command(broker: str, as_json: bool) -> int:
     """Stop BROKER where `brokerlab up` started it, and delete its data."""
     from brokerlab.brokers.registry import broker_named
-    from brokerlab.cluster import daemon
     from brokerlab.errors import NotFoundError
+    from brokerlab.processes import daemon
 
     broker_named(broker)
     answer = daemon.ask(standing_directory(), broker, "stop")

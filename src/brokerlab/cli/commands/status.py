@@ -15,7 +15,7 @@ from brokerlab.cli.text import print_json
 def command(broker: str | None, as_json: bool) -> int:
     """Show BROKER, or every broker, that `brokerlab up` started: endpoint, processes, uptime."""
     from brokerlab.brokers.registry import BROKERS, broker_named
-    from brokerlab.cluster import daemon
+    from brokerlab.processes import daemon
 
     if broker is not None:
         broker_named(broker)

@@ -42,7 +42,7 @@ def command(
     It keeps running until `brokerlab down BROKER`, which deletes its data.
     """
     from brokerlab.brokers.registry import broker_named
-    from brokerlab.cluster import daemon
+    from brokerlab.processes import daemon
 
     front = broker_named(broker)
     directory = standing_directory()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from brokerlab.brokers.kafka.security import client_properties, protocol, server_settings
-from brokerlab.cluster.certificates import Certificates
+from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.errors import UserError
 from brokerlab.model.plan import Security
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 from brokerlab.brokers.pulsar.install import LOCK_FILE, ROOTS, VERSION, pom
-from brokerlab.cluster.maven import read_lock
+from brokerlab.install.maven import read_lock
 
 ARTIFACTS = read_lock(LOCK_FILE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from brokerlab.brokers.rabbitmq import install
-from brokerlab.cluster.debian import DebianRoot
+from brokerlab.install.debian import DebianRoot
 
 SCRIPT = """#!/bin/sh
 if [ -z "$ERL_ROOTDIR" ]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.brokers.rabbitmq.broker import CLASSIC, QUORUM, STREAM
 from brokerlab.brokers.rabbitmq.server import Account, NodeLayout, configuration, environment, private
 from brokerlab.brokers.rabbitmq.settings import RabbitSettings, confirm_window, level_of, problems, settings_of
-from brokerlab.cluster.certificates import Certificates
 from brokerlab.model import plan as model
 
 ONE_SIZE = model.PayloadPlan(sizes=(model.SizeShare(message_bytes=100, weight=1.0),))

@@ -3,7 +3,7 @@
 A suite may move to a newer version. Then the lock has nothing to say about that package, and the archive's signature
 alone vouches for it; where version and architecture are the lock's, the sha256 must be the lock's too.
 
-Made anew by: python -m brokerlab.cluster.debian_lock SUITE PACKAGE... > broker.lock
+Made anew by: python -m brokerlab.install.debian_lock SUITE PACKAGE... > broker.lock
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ def read_lock(path: Path) -> Lock:
 
 def main(arguments: list[str]) -> int:
     """Print a lock for this machine's architecture."""
-    from brokerlab.cluster.cache import entry, exclusive
-    from brokerlab.cluster.debian_apt import PrivateApt
+    from brokerlab.install.cache import entry, exclusive
+    from brokerlab.install.debian_apt import PrivateApt
 
     if len(arguments) < 2:
-        print("usage: python -m brokerlab.cluster.debian_lock SUITE PACKAGE...", file=sys.stderr)
+        print("usage: python -m brokerlab.install.debian_lock SUITE PACKAGE...", file=sys.stderr)
         return 2
     suite, *packages = arguments
     try:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.cluster import debian_sources
-from brokerlab.cluster.debian import DebianRelease, DebianRoot, install_debian, installed_debian
-from brokerlab.cluster.debian_apt import debs_directory
-from brokerlab.cluster.debian_unpack import read_elf, unpack_in_python
 from brokerlab.errors import InstallError
+from brokerlab.install import debian_sources
+from brokerlab.install.debian import DebianRelease, DebianRoot, install_debian, installed_debian
+from brokerlab.install.debian_apt import debs_directory
+from brokerlab.install.debian_unpack import read_elf, unpack_in_python
 
 NEEDED = [p for p in ("apt-get", "dpkg-deb", "gpg", "gpgconf") if shutil.which(p) is None]
 LOADER = next(iter(Path("/lib64").glob("ld-linux-*.so.*")), None)

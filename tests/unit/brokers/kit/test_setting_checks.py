@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from brokerlab.cluster.setting_checks import not_above_zero, not_offered, unknown_names
+from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, unknown_names
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from brokerlab.cluster.cache import entry
-from brokerlab.cluster.debian_lock import Package, parse_print_uris
-from brokerlab.cluster.debian_sources import MIRROR_VARIABLE, keyring, mirror
 from brokerlab.errors import InstallError
+from brokerlab.install.cache import entry
+from brokerlab.install.debian_lock import Package, parse_print_uris
+from brokerlab.install.debian_sources import MIRROR_VARIABLE, keyring, mirror
 
 _UPDATE_S, _DOWNLOAD_S = 900, 3600
 _KEPT_FROM_SYSTEM = re.compile(

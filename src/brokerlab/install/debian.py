@@ -15,12 +15,12 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from brokerlab.cluster import preferred
-from brokerlab.cluster.cache import Progress, entry, exclusive, new_directory, sha256_of, write_whole
-from brokerlab.cluster.debian_apt import PrivateApt, UnreachableError, debs_directory, why_not_here
-from brokerlab.cluster.debian_lock import Package, contradictions, major_of, read_lock, upstream_version
-from brokerlab.cluster.debian_unpack import relocate, unpack
 from brokerlab.errors import InstallError
+from brokerlab.install import preferred
+from brokerlab.install.cache import Progress, entry, exclusive, new_directory, sha256_of, write_whole
+from brokerlab.install.debian_apt import PrivateApt, UnreachableError, debs_directory, why_not_here
+from brokerlab.install.debian_lock import Package, contradictions, major_of, read_lock, upstream_version
+from brokerlab.install.debian_unpack import relocate, unpack
 
 _FORMAT = 1  # raised when unpacking or relocating changes: older installations are then made anew
 _DOWNLOADED = 0.8  # of the whole work

@@ -8,8 +8,8 @@ import pytest
 
 from brokerlab.brokers.rabbitmq.install import preferred_programs
 from brokerlab.brokers.registry import BROKERS, broker_named
-from brokerlab.cluster.preferred import OFFERED, server_on_path
 from brokerlab.errors import UserError
+from brokerlab.install.preferred import OFFERED, server_on_path
 
 
 def program(file: Path, says: str = "") -> Path:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from brokerlab.brokers.kafka import install as kafka_install
-from brokerlab.cluster.maven import Artifact, install_artifacts, missing, parse_lock
 from brokerlab.errors import InstallError
+from brokerlab.install.maven import Artifact, install_artifacts, missing, parse_lock
 
 CONTENT = {name: f"the bytes of {name}".encode() * 100 for name in ("one", "two", "three")}
 
@@ -135,7 +135,7 @@ def test_two_processes_at_once_fetch_every_file_once(tmp_path: Path) -> None:
         "import sys, os, time\n"
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from test_maven_lock import ALL, Repository, nothing\n"
-        "from brokerlab.cluster.maven import install_artifacts\n"
+        "from brokerlab.install.maven import install_artifacts\n"
         "repository = Repository()\n"
         "install_artifacts(ALL, nothing, repository.fetch)\n"
         "print(*repository.asked)\n"

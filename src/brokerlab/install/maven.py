@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from brokerlab.cluster.cache import Progress, entry, exclusive, sha256_of
 from brokerlab.errors import InstallError
+from brokerlab.install.cache import Progress, entry, exclusive, sha256_of
 
 MIRROR_VARIABLE = "BROKERLAB_MAVEN_MIRROR"
 _DOWNLOADS_AT_ONCE = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from brokerlab.cluster.process import ServerProcess
+from brokerlab.processes.process import ServerProcess
 
 
 class LocalCluster:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.cluster.process import ServerProcess, inherited_environment
 from brokerlab.model.plan import Security
+from brokerlab.processes.process import ServerProcess, inherited_environment
 
 
 @pytest.fixture(autouse=True)

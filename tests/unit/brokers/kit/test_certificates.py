@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.cluster.certificates import Certificates, make_certificates
+from brokerlab.brokers.kit.certificates import Certificates, make_certificates
 
 
 def _serve_once(listener: socket.socket, made: Certificates) -> None:

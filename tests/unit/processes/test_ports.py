@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from brokerlab.cluster.ports import HeldPorts, all_refuse
 from brokerlab.errors import MachineError
+from brokerlab.processes.ports import HeldPorts, all_refuse
 
 
 def can_be_bound(port: int) -> bool:

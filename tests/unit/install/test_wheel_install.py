@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.cluster.wheel import install_wheel, installed_wheel
 from brokerlab.errors import InstallError
+from brokerlab.install.wheel import install_wheel, installed_wheel
 
 
 def make_wheel(directory: Path) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.cluster.java import Java, find_java, java_home_for_spark, major_version, parse_version
+from brokerlab.install.java import Java, find_java, java_home_for_spark, major_version, parse_version
 
 
 @pytest.mark.parametrize(

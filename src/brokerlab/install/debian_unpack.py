@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from brokerlab.cluster import tar
 from brokerlab.errors import InstallError
+from brokerlab.install import tar
 
 _PT_DYNAMIC, _PT_INTERP = 2, 3
 _DT_NEEDED, _DT_RPATH, _DT_RUNPATH = 1, 15, 29

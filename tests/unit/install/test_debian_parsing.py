@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.cluster import debian, debian_apt, debian_sources
-from brokerlab.cluster.debian_lock import contradictions, major_of, parse_lock, parse_print_uris, upstream_version
-from brokerlab.cluster.debian_sources import Source, debian_mirror, parse_deb822, parse_one_line, system_sources
 from brokerlab.errors import InstallError
+from brokerlab.install import debian, debian_apt, debian_sources
+from brokerlab.install.debian_lock import contradictions, major_of, parse_lock, parse_print_uris, upstream_version
+from brokerlab.install.debian_sources import Source, debian_mirror, parse_deb822, parse_one_line, system_sources
 
 SHA = "ab" * 32
 URIS = f"""NOTE: nothing

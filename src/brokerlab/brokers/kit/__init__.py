@@ -1,0 +1,1 @@
+"""What broker folders share, so that a new one is mostly facts. Knows no broker by name."""

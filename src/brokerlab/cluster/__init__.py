@@ -1,1 +1,0 @@
-"""What broker folders share: install, ports, readiness, logs, stop, clean, checks of settings. Knows no broker by name."""
