@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from brokerlab.evidence.tables import MEASURES
 from brokerlab.model.execution_id import ExecutionId
+from brokerlab.model.metrics import MEASURES
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,

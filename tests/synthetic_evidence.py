@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from brokerlab.evidence.tables import EVIDENCE_TABLES, MEASURES
+from brokerlab.evidence.tables import EVIDENCE_TABLES
 from brokerlab.evidence.writer import SegmentWriter
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.histogram import SUB_BUCKET_BITS, bucket_of
+from brokerlab.model.metrics import MEASURES
 from brokerlab.model.plan import CellPlan
 from brokerlab.results.directory import RunDirectory
 

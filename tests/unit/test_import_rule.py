@@ -29,9 +29,10 @@ ALLOWED: dict[str, set[str]] = {
     "evidence": {"evidence"},
     "events": {"evidence"},
     "environment": set(),
-    "pipeline": {"pipeline", "evidence", "results"},
+    "judge": {"judge", "results"},
+    "pipeline": {"pipeline", "evidence", "results", "judge"},
     "results": {"results", "evidence"},
-    "report": {"report", "results"},
+    "report": {"report", "results", "judge"},
 }
 SEE_EVERYTHING = {"runner", "execution", "cli"}
 

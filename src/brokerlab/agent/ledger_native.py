@@ -22,9 +22,9 @@ from brokerlab.agent.ledger import (
     ProducerTotals,
     Rows,
 )
-from brokerlab.evidence.tables import MEASURES
 from brokerlab.model.blocks import Deliveries, Int32s, Int64s, Settlements
 from brokerlab.model.histogram import BUCKETS
+from brokerlab.model.metrics import MEASURES
 from brokerlab.native.loader import address, copied, library
 
 

@@ -20,10 +20,10 @@ from brokerlab.agent.ledger import (
     ProducerTotals,
     Rows,
 )
-from brokerlab.evidence.tables import MEASURES
 from brokerlab.model.blocks import Deliveries, Int32s, Int64s, Settlements
 from brokerlab.model.header import CHECKSUM_WORD, HEADER, HEADER_BYTES, MAGIC, VERSION, checksum_keys
 from brokerlab.model.histogram import bucket_of
+from brokerlab.model.metrics import MEASURES
 
 SECOND_NS = 1_000_000_000
 SENT, UNKNOWN = 3, 2

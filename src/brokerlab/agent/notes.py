@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from brokerlab.agent.evidence_process import EvidencePipe
 from brokerlab.agent.ledger import COUNTERS, NO_SAMPLES, OUTCOME_WORDS, IntervalRow, Rows
-from brokerlab.evidence.tables import MEASURES
 from brokerlab.model.histogram import SUB_BUCKET_BITS, quantile_ns
+from brokerlab.model.metrics import MEASURES
 from brokerlab.model.plan import AgentPlan
 
 PHASES = ("warm_up", "measure")

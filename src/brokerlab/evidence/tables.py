@@ -171,4 +171,3 @@ MESSAGE = Table(
 )
 
 EVIDENCE_TABLES = {t.name: t for t in (INTERVAL, ACTIVITY, SEQUENCE, OUTCOME, ERROR, EVENT, READING, MESSAGE)}
-MEASURES = ("publish_latency", "end_to_end_latency", "send_delay")

@@ -11,15 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from brokerlab.judge.findings import Findings
+from brokerlab.judge.summary import comparison, figures, only_finished, run_summary
+from brokerlab.judge.verdict import make_verdict
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.pipeline.bronze import Bronze, find_evidence
 from brokerlab.pipeline.executions import execution_facts
 from brokerlab.pipeline.faults import fault_rows, struck
-from brokerlab.pipeline.findings import Findings
 from brokerlab.pipeline.gold import Gold, make_gold
 from brokerlab.pipeline.session import spark_session
-from brokerlab.pipeline.summary import comparison, figures, only_finished, run_summary
-from brokerlab.pipeline.verdict import make_verdict
 from brokerlab.results.directory import RunDirectory, write_json
 from brokerlab.results.tables import COMPARISON, FAULT, RESULT_TABLES, RUN_SUMMARY
 from brokerlab.results.verdict import Verdict

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from brokerlab.model.events import event_detail
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import RunPlan
 
@@ -105,12 +105,3 @@ def _drained(detail: Mapping[str, Any], group: str) -> bool:
     if isinstance(own, dict):
         own = own.get("complete")
     return (own if isinstance(own, bool) else detail.get("complete")) is True
-
-
-def event_detail(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The event's JSON detail; empty when it is not an object."""
-    try:
-        detail = json.loads(event["detail"] or "{}")
-    except ValueError:
-        return {"text": event["detail"]}
-    return detail if isinstance(detail, dict) else {"text": detail}

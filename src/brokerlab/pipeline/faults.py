@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from brokerlab.evidence.tables import MESSAGE
-from brokerlab.pipeline.executions import event_detail
+from brokerlab.model.events import event_detail
 from brokerlab.pipeline.schema import declared
 from brokerlab.results.tables import NO_GROUP
 

@@ -15,9 +15,10 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from brokerlab.evidence.tables import AGENT, INTERVAL, MEASURES
+from brokerlab.evidence.tables import AGENT, INTERVAL
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.histogram import SUB_BUCKET_BITS
+from brokerlab.model.metrics import MEASURES
 from brokerlab.model.tables import Column, Table
 from brokerlab.pipeline.merging import QUANTILES, Histograms, band_bounds_ns, bands, merge, quantiles_ns
 from brokerlab.pipeline.schema import declared, spark_schema

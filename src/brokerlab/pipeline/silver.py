@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from brokerlab.evidence.tables import MEASURES
 from brokerlab.model.histogram import SUB_BUCKET_BITS
+from brokerlab.model.metrics import MEASURES
 from brokerlab.model.plan import Phase, Role
 from brokerlab.model.tables import Table
 from brokerlab.pipeline.schema import declared

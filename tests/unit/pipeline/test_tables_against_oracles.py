@@ -10,8 +10,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from brokerlab.evidence.tables import MEASURES
 from brokerlab.model.histogram import bucket_of, lower_bound_ns, upper_bound_ns
+from brokerlab.model.metrics import MEASURES
 from brokerlab.results.verdict import Verdict
 from synthetic import PARTITIONS, PRODUCERS, SyntheticRun
 

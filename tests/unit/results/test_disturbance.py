@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from brokerlab.evidence.tables import EVIDENCE_TABLES, MEASURES
+from brokerlab.evidence.tables import EVIDENCE_TABLES
 from brokerlab.evidence.writer import SegmentWriter
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.histogram import SUB_BUCKET_BITS
+from brokerlab.model.metrics import MEASURES
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.disturbance import disturbance, is_late
 from brokerlab.results.tally import nothing_amiss

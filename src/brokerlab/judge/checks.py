@@ -9,12 +9,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from brokerlab.judge.fault_checks import as_expected, planned_faults
+from brokerlab.judge.findings import Findings, Weight, is_closed, reason
+from brokerlab.judge.machine_checks import disturbed, noisy_neighbour, send_delay
+from brokerlab.judge.summary import Row, measured_bounds
+from brokerlab.model.events import event_detail
 from brokerlab.model.plan import Phase
-from brokerlab.pipeline.executions import event_detail
-from brokerlab.pipeline.fault_checks import as_expected, planned_faults
-from brokerlab.pipeline.findings import Findings, Weight, is_closed, reason
-from brokerlab.pipeline.machine_checks import disturbed, noisy_neighbour, send_delay
-from brokerlab.pipeline.summary import Row, measured_bounds
 from brokerlab.results.tables import LOG_P99, NO_GROUP
 from brokerlab.results.verdict import Reason
 

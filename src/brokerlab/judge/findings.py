@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from brokerlab.judge.summary import Figures, Row
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import CellPlan, RunPlan
-from brokerlab.pipeline.summary import Figures, Row
 from brokerlab.results.verdict import Reason
 
 Weight = Literal["invalid", "cannot tell", "note"]

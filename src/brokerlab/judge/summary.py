@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
+from brokerlab.judge.statistics import median_interval, ratio_interval
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import Phase, RunPlan
-from brokerlab.pipeline.statistics import median_interval, ratio_interval
 from brokerlab.results.tables import FEWEST_FOR_CLAIM, NO_GROUP, OF_SENDS
 
 Row = Mapping[str, Any]

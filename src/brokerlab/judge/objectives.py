@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brokerlab.evidence.tables import MEASURES
+from brokerlab.judge.findings import Findings
+from brokerlab.judge.statistics import fewest_samples
 from brokerlab.model.histogram import quantile_ns
+from brokerlab.model.metrics import MEASURES
 from brokerlab.model.plan import CellPlan, Objective, Phase
-from brokerlab.pipeline.findings import Findings
-from brokerlab.pipeline.statistics import fewest_samples
 from brokerlab.results.tables import NO_GROUP, OF_SENDS
 from brokerlab.results.verdict import ObjectiveResult
 

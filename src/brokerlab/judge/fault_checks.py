@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from brokerlab.pipeline.findings import Findings, reason
-from brokerlab.pipeline.summary import Row
+from brokerlab.judge.findings import Findings, reason
+from brokerlab.judge.summary import Row
 from brokerlab.results.fault_text import fault_sentence
 from brokerlab.results.verdict import Reason
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from brokerlab.pipeline.checks import all_reasons
-from brokerlab.pipeline.findings import Findings
-from brokerlab.pipeline.objectives import objective_results
-from brokerlab.pipeline.summary import Row, computed_durability, is_said
+from brokerlab.judge.checks import all_reasons
+from brokerlab.judge.findings import Findings
+from brokerlab.judge.objectives import objective_results
+from brokerlab.judge.summary import Row, computed_durability, is_said
 from brokerlab.results.fault_text import fault_sentence
 from brokerlab.results.tables import DELIVERY, OF_SENDS
 from brokerlab.results.verdict import Answer, CellVerdict, FaultResult, ObjectiveResult, Reason, Verdict

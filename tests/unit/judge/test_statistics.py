@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from brokerlab.pipeline.statistics import median_interval, ratio_interval
-from brokerlab.pipeline.summary import comparison, only_finished, run_summary
+from brokerlab.judge.statistics import median_interval, ratio_interval
+from brokerlab.judge.summary import comparison, only_finished, run_summary
 from synthetic import make_plan
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from brokerlab.judge.findings import Findings, Weight, is_closed, reason
+from brokerlab.judge.summary import Row
 from brokerlab.model.plan import Phase
-from brokerlab.pipeline.findings import Findings, Weight, is_closed, reason
-from brokerlab.pipeline.summary import Row
 from brokerlab.results.disturbance import (
     NOISE_LIMIT_CORES,
     NOISE_METRICS,

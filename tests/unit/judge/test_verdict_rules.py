@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from brokerlab import execution
+from brokerlab.judge.checks import CHECKS, all_reasons
+from brokerlab.judge.findings import Findings
+from brokerlab.judge.objectives import objective_results
+from brokerlab.judge.statistics import fewest_samples
+from brokerlab.judge.summary import figures
+from brokerlab.judge.verdict import make_verdict
 from brokerlab.model.plan import FaultPlan, Objective, RunPlan
-from brokerlab.pipeline.checks import CHECKS, all_reasons
-from brokerlab.pipeline.findings import Findings
-from brokerlab.pipeline.objectives import objective_results
-from brokerlab.pipeline.statistics import fewest_samples
-from brokerlab.pipeline.summary import figures
-from brokerlab.pipeline.verdict import make_verdict
 from brokerlab.results.tables import DELIVERY
 from synthetic import environment, make_plan
 
