@@ -17,7 +17,7 @@ from brokerlab.environment import clock_pair
 from brokerlab.errors import AgentError, BrokerDiedError, BrokerError, DiskFullError, UserError
 from brokerlab.events import Journal
 from brokerlab.faults.injection import Injection, raise_failure
-from brokerlab.load.crew import Crew
+from brokerlab.load.agents import Agents
 from brokerlab.load.live import live_text
 from brokerlab.load.plans import agent_plans, destination_names, group_names
 from brokerlab.load.process import Event, TalkingProcess
@@ -68,7 +68,7 @@ class Execution:
         self._journal = Journal(directory.events(execution), plan.run, execution)
         self._logs = directory.logs(execution)
         self._cluster: Cluster | None = None
-        self._crew = Crew(self._logs, self._watch, self._live)
+        self._agents = Agents(self._logs, self._watch, self._live)
         self._probe: TalkingProcess | None = None
         self._faults: Injection | None = None
         self._lines: dict[str, dict[str, Any]] = {}
@@ -153,25 +153,27 @@ class Execution:
         clock = clock_pair()
         self._start_probe(clock)
         start_ns = self._agreed_start(clock)
-        self._facts["driver_path"] = next((d for n, d in self._crew.drivers.items() if n.startswith("producer")), None)
+        self._facts["driver_path"] = next(
+            (d for n, d in self._agents.drivers.items() if n.startswith("producer")), None
+        )
         self._facts["executions"] = {str(self._execution.repeat): {"start_mono_ns": start_ns[0], "clock": clock}}
         failure = None
         drain_complete: bool | None = None
         try:
-            self._crew.set_off([p.agent for p in [*producers, *(consumers if tailing else [])]], *start_ns)
+            self._agents.set_off([p.agent for p in [*producers, *(consumers if tailing else [])]], *start_ns)
             self._journal.add("phase", phase="warm_up", start_mono_ns=start_ns[0])
             self.note(self._facts)  # only now: a slow disk must not make the agents late
             phases = cell.phases
             if self._faults is not None:
                 self._faults.start(start_ns[0] + round(phases.warm_up_s * SECOND_NS))
             patience_s = phases.warm_up_s + phases.measure_s + cell.producers.send_timeout_s + 60
-            self._crew.wait_done([p.agent for p in producers], patience_s)
+            self._agents.wait_done([p.agent for p in producers], patience_s)
             if not tailing:
                 self._start_after_backlog(consumers, start_ns)
             if consumers:
                 drain_complete = self._drain(consumers)
-            self._crew.finish([c.agent for c in consumers])
-            self._crew.wait_done([c.agent for c in consumers], 60)
+            self._agents.finish([c.agent for c in consumers])
+            self._agents.wait_done([c.agent for c in consumers], 60)
         except (BrokerError, AgentError) as e:
             failure = self._died(e)
         if self._faults is not None:
@@ -180,8 +182,8 @@ class Execution:
         return Facts(self._facts, drain_complete, failure)
 
     def _start_agents(self, plans: list[AgentPlan]) -> None:
-        self._crew.start(plans)
-        for name, pid in self._crew.pids().items():
+        self._agents.start(plans)
+        for name, pid in self._agents.pids().items():
             if name in {p.agent for p in plans}:
                 self._journal.add("agent_started", source=name, pid=pid)
 
@@ -201,7 +203,7 @@ class Execution:
             repeat=self._execution.repeat,
             broker=self._cell.broker,
             nodes=tuple(WatchedNode(name=n.name, pid=n.pid, urls=n.urls) for n in nodes),
-            agents=tuple(WatchedAgent(name=name, pid=pid) for name, pid in self._crew.pids().items()),
+            agents=tuple(WatchedAgent(name=name, pid=pid) for name, pid in self._agents.pids().items()),
             directory=str(self._directory.probes(self._execution)),
             clock=ClockPair(**clock),
             addresses=self._cell.endpoint,
@@ -215,12 +217,12 @@ class Execution:
     def _start_after_backlog(self, consumers: list[AgentPlan], start: tuple[int, int]) -> None:
         self._journal.add("backlog_complete")
         self._start_agents(consumers)
-        self._crew.set_off([c.agent for c in consumers], *start)
+        self._agents.set_off([c.agent for c in consumers], *start)
 
     def _drain(self, consumers: list[AgentPlan]) -> bool:
         self._journal.add("phase", phase="drain")
         self.progress("draining")
-        verdicts = self._crew.drain(self._cell.phases.drain_limit_s)
+        verdicts = self._agents.drain(self._cell.phases.drain_limit_s)
         complete = bool(consumers) and all(v.complete for v in verdicts.values())
         because = {group: {"complete": v.complete, "because": v.because} for group, v in verdicts.items()}
         self._journal.add("drain", complete=complete, groups=because)
@@ -229,8 +231,8 @@ class Execution:
     def _died(self, error: BrokerError | AgentError) -> str:
         """After a death: every agent that lives writes what it has, open sends end unknown, the journal says who died.
         Returns why the execution failed. Where the disk is full that was the reason, and it is raised."""
-        self._crew.finish(list(self._crew.pids()))
-        self._crew.stop()
+        self._agents.finish(list(self._agents.pids()))
+        self._agents.stop()
         if shutil.disk_usage(self._directory.path).free < NEARLY_NOTHING_BYTES:
             raise DiskFullError(
                 f"no space left in {self._directory.path}: {error.message}",
@@ -270,7 +272,7 @@ class Execution:
         try:
             if self._faults is not None:
                 self._faults.finish()
-            self._crew.stop()
+            self._agents.stop()
             if self._probe is not None:
                 self._probe.stop(5.0)
             if admin is not None:

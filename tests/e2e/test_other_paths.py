@@ -76,7 +76,7 @@ def test_message_rows_agree_with_outcome_and_sequence_evidence(kept: RunDirector
 
 
 @pytest.fixture
-def standing(lab: Lab) -> Iterator[dict[str, Any]]:
+def broker_up(lab: Lab) -> Iterator[dict[str, Any]]:
     """A memory broker that somebody keeps running."""
     yield lab.json("up", "memory")
     lab.call("down", "memory")
@@ -88,9 +88,9 @@ def known(endpoint: Endpoint, *names: str) -> set[str]:
 
 
 def test_on_a_broker_the_user_runs_only_what_is_ours_is_made_and_deleted_even_after_a_kill(
-    lab: Lab, tmp_path: Path, standing: dict[str, Any]
+    lab: Lab, tmp_path: Path, broker_up: dict[str, Any]
 ) -> None:
-    endpoint = Endpoint(addresses=tuple(standing["endpoint"]))
+    endpoint = Endpoint(addresses=tuple(broker_up["endpoint"]))
     MemoryAdmin(endpoint).create(("somebody-elses",), 3, ("their-group",))
     file = workload(tmp_path, phases={"warm_up": "1s", "measure": "8s", "drain_limit": "60s"})
     given = f"memory={endpoint.addresses[0]}"
@@ -111,7 +111,7 @@ def test_on_a_broker_the_user_runs_only_what_is_ours_is_made_and_deleted_even_af
     assert covered(sent) == 9_000
 
     (node,) = lab.json("status", "memory")["nodes"]
-    assert node == standing["nodes"][0], "the broker is not the one it was"
+    assert node == broker_up["nodes"][0], "the broker is not the one it was"
     broker = psutil.Process(node["pid"])
     assert lab.call("down", "memory").returncode == 0
     assert_gone([broker], 30.0)

@@ -22,7 +22,7 @@ from brokerlab.processes.daemon import supervise
 READY_WITHIN_S = 120.0
 
 
-def standing_cell(broker: str, nodes: int, durability: Durability, security: Security | None = None) -> CellPlan:
+def cell_without_load(broker: str, nodes: int, durability: Durability, security: Security | None = None) -> CellPlan:
     """A cell that asks for a cluster and for no load."""
     return CellPlan(
         cell="c00",
@@ -46,7 +46,7 @@ def main() -> int:
     plan = json.loads(sys.stdin.buffer.readline())
     name, nodes, durability = plan["broker"], plan["nodes"], plan["durability"]
     security = None if plan["security"] is None else Security.model_validate(plan["security"])
-    cell = standing_cell(name, nodes, Durability(durability), security)
+    cell = cell_without_load(name, nodes, Durability(durability), security)
     return supervise(
         Path(plan["directory"]),
         name,

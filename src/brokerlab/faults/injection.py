@@ -27,7 +27,7 @@ class Injection:
 
     Journals `fault_begun` (fault, target, node, leader, was_leading, at_s, begun_mono_ns and
     the bounds of the measure phase), then for each fault that
-    struck a leading node `took_over` (node, fault_node, after_s) or `nothing_took_over` (fault_node, within_s).
+    hit a leading node `took_over` (node, fault_node, after_s) or `nothing_took_over` (fault_node, within_s).
     """
 
     def __init__(self, cell: CellPlan, cluster: Cluster, destination: str, note: Note) -> None:

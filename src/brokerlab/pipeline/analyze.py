@@ -17,7 +17,7 @@ from brokerlab.judge.verdict import make_verdict
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.pipeline.bronze import Bronze, find_evidence
 from brokerlab.pipeline.executions import execution_facts
-from brokerlab.pipeline.faults import fault_rows, struck
+from brokerlab.pipeline.faults import begun_faults, fault_rows
 from brokerlab.pipeline.gold import Gold, make_gold
 from brokerlab.pipeline.session import spark_session
 from brokerlab.results.directory import RunDirectory, write_json
@@ -56,7 +56,7 @@ def _judge(run: RunDirectory, bronze: Bronze, gold: Gold) -> tuple[Verdict, dict
     plan, state, environment = run.plan(), run.state(), run.environment()
     rows: dict[str, list[Any]] = {n: gold.tables[n].to_pylist() if n in gold.tables else [] for n in READ_BY_VERDICT}
     found = figures(rows["rate_per_second"], rows["latency_per_phase"], rows["delivery"], rows["agent_health"])
-    rows[FAULT.name] = fault_rows(struck(gold.events), gold.outages, rows["delivery"], gold.events)
+    rows[FAULT.name] = fault_rows(begun_faults(gold.events), gold.outages, rows["delivery"], gold.events)
     findings = Findings(
         plan=plan,
         state=state,

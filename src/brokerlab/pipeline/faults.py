@@ -26,7 +26,7 @@ _FAULT = ("cell", "repeat", "number")
 
 
 @dataclass(frozen=True)
-class Struck:
+class BegunFault:
     """One fault that happened: the journal's `fault_begun`. `number` counts the faults of an execution from 1."""
 
     cell: str
@@ -40,15 +40,15 @@ class Struck:
     until_mono_ns: int  # end of the measure phase
 
 
-def struck(events: Iterable[Row]) -> list[Struck]:
+def begun_faults(events: Iterable[Row]) -> list[BegunFault]:
     """The faults that happened, by execution and time."""
-    found: list[Struck] = []
+    found: list[BegunFault] = []
     begun = [e for e in events if e["kind"] == "fault_begun"]
     for event in sorted(begun, key=lambda e: (e["cell"], e["repeat"], e["at_mono_ns"])):
         detail = event_detail(event)
         where = (event["cell"], event["repeat"])
         found.append(
-            Struck(
+            BegunFault(
                 *where,
                 number=1 + sum((s.cell, s.repeat) == where for s in found),
                 fault=detail["fault"],
@@ -62,7 +62,7 @@ def struck(events: Iterable[Row]) -> list[Struck]:
     return found
 
 
-def struck_table(faults: Sequence[Struck]) -> pa.Table:
+def begun_faults_table(faults: Sequence[BegunFault]) -> pa.Table:
     """What `outages` wants to know of them, for Spark."""
     types = {"cell": pa.string(), "repeat": pa.int32(), "number": pa.int32(), "from_mono_ns": pa.int64(),
              "until_mono_ns": pa.int64()}  # fmt: skip
@@ -72,7 +72,7 @@ def struck_table(faults: Sequence[Struck]) -> pa.Table:
 def outages(messages: DataFrame, faults: DataFrame) -> DataFrame:
     """(cell, repeat, number, side, whole_ns, lane_ns, recovered): the longest outage of all lanes together and of the
     worst lane, for side publish and delivery; of the worst group. `recovered`: the former ended with a message. `faults`
-    has the columns of `struck_table`."""
+    has the columns of `begun_faults_table`."""
     delivered = sf.col("kind") == "delivery"
     points = (
         declared(messages, MESSAGE)
@@ -99,7 +99,7 @@ def _longest(points: DataFrame, key: tuple[str, ...]) -> DataFrame:
 
 
 def fault_rows(
-    faults: Iterable[Struck], found: Iterable[Row], delivery: Iterable[Row], events: Iterable[Row]
+    faults: Iterable[BegunFault], found: Iterable[Row], delivery: Iterable[Row], events: Iterable[Row]
 ) -> list[dict[str, Any]]:
     """Rows of the table of that name. `found` are rows of `outages`; a side without any message was out all the time."""
     by_side = {(r["cell"], r["repeat"], r["number"], r["side"]): r for r in found}
@@ -131,7 +131,7 @@ def fault_rows(
     return rows
 
 
-def _take_over(fault: Struck, events: Iterable[Row]) -> dict[str, Any]:
+def _take_over(fault: BegunFault, events: Iterable[Row]) -> dict[str, Any]:
     for event in events:
         if event["kind"] == "took_over" and (event["cell"], event["repeat"]) == (fault.cell, fault.repeat):
             detail = event_detail(event)
@@ -141,7 +141,7 @@ def _take_over(fault: Struck, events: Iterable[Row]) -> dict[str, Any]:
 
 
 def _outage_columns(
-    fault: Struck, by_side: Mapping[tuple[str, int, int, str], Row], side: str, somebody: bool
+    fault: BegunFault, by_side: Mapping[tuple[str, int, int, str], Row], side: str, somebody: bool
 ) -> dict[str, float | bool | None]:
     """Null where nobody was there to see: a cell without consumers has no delivery outage."""
     row = by_side.get((fault.cell, fault.repeat, fault.number, side))

@@ -94,13 +94,13 @@ class _First:
 
 
 def _first(bronze: Bronze, silver: Mapping[str, Silver], facts: Callable[..., list[ExecutionFacts]]) -> _First:
-    books = _books(bronze, silver)
+    row_counts = _row_counts(bronze, silver)
     events = silver[EVENT.name].rows.toArrow().to_pylist()
     rejected = arrow_schema(result.QUARANTINED_ROW).empty_table()
-    if not all(entry["good"] for entry in books):
+    if not all(entry["good"] for entry in row_counts):
         rejected = reduce(DataFrame.unionByName, [s.quarantined for s in silver.values()]).toArrow()
     errors = _errors(silver[ERROR.name].rows).toArrow().to_pylist() if bronze.segments[ERROR.name] else []
-    executions = facts(groups=_groups(books), events=events, rejected=rejected.to_pylist())
+    executions = facts(groups=_groups(row_counts), events=events, rejected=rejected.to_pylist())
     return _First(executions, events, errors, rejected)
 
 
@@ -109,9 +109,9 @@ def _queries(
 ) -> Iterator[tuple[str, Callable[[], pa.Table]]]:
     for table, frame in _frames(spark, rows, first):
         yield table.name, _query(table, frame)
-    struck = faults.struck(first.result().events)
-    if struck and MESSAGE.name in rows:
-        found = faults.outages(rows[MESSAGE.name], spark.createDataFrame(faults.struck_table(struck)))
+    begun = faults.begun_faults(first.result().events)
+    if begun and MESSAGE.name in rows:
+        found = faults.outages(rows[MESSAGE.name], spark.createDataFrame(faults.begun_faults_table(begun)))
         yield OUTAGES, found.toArrow
 
 
@@ -152,9 +152,9 @@ def _in_order(found: pa.Table, table: Table) -> pa.Table:
     return found.select(list(table.names())).cast(arrow_schema(table)).sort_by(keys)
 
 
-def _groups(books: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _groups(row_counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """(cell, repeat, group) of the consumers that left evidence; producers' rows have an empty group or none."""
-    found = {(b["cell"], b["repeat"], b["group"]) for b in books if b["good"] and b["group"]}
+    found = {(b["cell"], b["repeat"], b["group"]) for b in row_counts if b["good"] and b["group"]}
     return [{"cell": cell, "repeat": repeat, "group": group} for cell, repeat, group in sorted(found)]
 
 
@@ -168,7 +168,7 @@ def _errors(errors: DataFrame) -> DataFrame:
     )
 
 
-def _books(bronze: Bronze, silver: Mapping[str, Silver]) -> list[dict[str, Any]]:
+def _row_counts(bronze: Bronze, silver: Mapping[str, Silver]) -> list[dict[str, Any]]:
     """Rows by table, good or not, execution and group: {table, good, cell, repeat, group, n}.
 
     Raises unless bronze = silver + quarantined for every table.
@@ -176,9 +176,9 @@ def _books(bronze: Bronze, silver: Mapping[str, Silver]) -> list[dict[str, Any]]
     read = [t for t in bronze.tables() if bronze.segments[t.name]]
     counted = reduce(DataFrame.unionByName, [silver[t.name].counted() for t in read])
     key = ("table", "good", "cell", "repeat", "group")
-    books: list[dict[str, Any]] = counted.groupBy(*key).agg(sf.count("*").alias("n")).toArrow().to_pylist()
-    check_counts({t.name: bronze.rows(t) for t in read}, books)
-    return books
+    row_counts: list[dict[str, Any]] = counted.groupBy(*key).agg(sf.count("*").alias("n")).toArrow().to_pylist()
+    check_counts({t.name: bronze.rows(t) for t in read}, row_counts)
+    return row_counts
 
 
 def check_counts(bronze_rows: Mapping[str, int], layers: list[dict[str, Any]]) -> None:

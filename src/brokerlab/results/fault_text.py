@@ -11,8 +11,8 @@ VERBS = {"kill": "killed"}
 def fault_sentence(row: Mapping[str, Any]) -> str:
     """Which node, when, what took over, for how long nothing went through."""
     led = "which led, " if row["was_leading"] else "a follower, "
-    struck = f"{row['node']}, {led}was {VERBS[row['fault']]} {row['at_s']:.1f} s into measure"
-    return f"{struck}; {take_over_text(row)}; nothing was {_silences(row)}"
+    event = f"{row['node']}, {led}was {VERBS[row['fault']]} {row['at_s']:.1f} s into measure"
+    return f"{event}; {take_over_text(row)}; nothing was {_silences(row)}"
 
 
 def take_over_text(row: Mapping[str, Any]) -> str:

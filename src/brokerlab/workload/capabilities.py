@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.model.plan import CellPlan
-from brokerlab.workload.edge import Workload
+from brokerlab.workload.fields import Workload
 from brokerlab.workload.tree import SETTINGS, Path, parse_path
 
 _NAMED = re.compile(r"(?P<field>[a-z_]+)(?:\.(?P<rest>[^\s:]+))?: (?P<text>.*)", re.DOTALL)

@@ -22,7 +22,7 @@ from brokerlab.model.plan import (
     SizeShare,
 )
 from brokerlab.model.quantities import format_rate, parse_rate_per_s
-from brokerlab.workload.edge import BurstArrival, Consumers, Producers, RampArrival, Workload
+from brokerlab.workload.fields import BurstArrival, Consumers, Producers, RampArrival, Workload
 from brokerlab.workload.resolved import level, security
 from brokerlab.workload.tree import SETTINGS, Path, Tree, parse_path
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 
 from brokerlab.model.header import HEADER_BYTES
-from brokerlab.workload.edge import ALL, BurstArrival, Consumers, Payload, Producers, RampArrival, Workload
+from brokerlab.workload.fields import ALL, BurstArrival, Consumers, Payload, Producers, RampArrival, Workload
 from brokerlab.workload.objectives import NEED_CONSUMERS, parse_objective
 from brokerlab.workload.resolved import security_contradictions
 from brokerlab.workload.tree import Path

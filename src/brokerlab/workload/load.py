@@ -14,12 +14,12 @@ from brokerlab.brokers.contract import Broker
 from brokerlab.errors import NotFoundError, Problem, WorkloadError
 from brokerlab.model.plan import CellPlan, Endpoint, LeftOut, RunPlan
 from brokerlab.workload import shipped
+from brokerlab.workload.all_brokers import AllBrokers, BrokerNamed
 from brokerlab.workload.capabilities import capability_problems, own_problems
 from brokerlab.workload.cells import Combination, cell_plan, combinations, concerns, interleaved
 from brokerlab.workload.contradictions import contradictions
-from brokerlab.workload.edge import Workload
-from brokerlab.workload.everyone import BrokerNamed, Everyone
-from brokerlab.workload.hidden import kept_text, refuse_literals
+from brokerlab.workload.fields import Workload
+from brokerlab.workload.literal_secrets import kept_text, refuse_literals
 from brokerlab.workload.objectives import parse_objective
 from brokerlab.workload.resolved import ca_file_problems, endpoint_problems
 from brokerlab.workload.tree import SETTINGS, Origin, Path, Tree, apply_override, read_tree
@@ -51,16 +51,16 @@ def plan_workload(
     _apply_flags(tree, brokers, repeats)
     made, sweep_problems = combinations(tree)
     problems.found.extend(sweep_problems)
-    everyone = Everyone(known_brokers, broker_named, endpoints)
-    planned = [_checked(combination, folder, everyone, problems) for combination in made]
+    all_brokers = AllBrokers(known_brokers, broker_named, endpoints)
+    planned = [_checked(combination, folder, all_brokers, problems) for combination in made]
     workload = planned[0][0]
-    _check_endpoints(workload, everyone, problems)
+    _check_endpoints(workload, all_brokers, problems)
     cells = _numbered([cell for _, cells in planned for cell in cells])
     if not problems.found and not cells:
-        problems.found.extend(everyone.nobody(tree))
+        problems.found.extend(all_brokers.none_left(tree))
     if problems.found:
         raise WorkloadError(problems.in_order())
-    left_out = tuple(everyone.left_out)
+    left_out = tuple(all_brokers.left_out)
     return _run_plan(workload, cells, left_out, kept_text(text), file, tuple(overrides), tag, now_unix_s)
 
 
@@ -100,7 +100,7 @@ def _apply_flags(tree: Tree, brokers: Sequence[str] | None, repeats: int | None)
 
 
 def _checked(
-    combination: Combination, folder: FilePath, everyone: Everyone, problems: _Problems
+    combination: Combination, folder: FilePath, all_brokers: AllBrokers, problems: _Problems
 ) -> tuple[Workload, list[CellPlan]]:
     """One combination's workload and its cells, one for each broker; what is wrong goes to `problems`."""
     tree = combination.tree
@@ -108,24 +108,24 @@ def _checked(
     for problem in wrong:
         problems.add(problem)
     unreadable = _already_said(wrong)
-    for path, message in [*contradictions(workload, folder), *ca_file_problems(workload, bool(everyone.endpoints))]:
+    for path, message in [*contradictions(workload, folder), *ca_file_problems(workload, bool(all_brokers.endpoints))]:
         if not unreadable & {path[0], f"{path[0]}.{path[-1]}"}:
             problems.add(tree.problem(path, message, with_value=True))
-    _check_settings_brokers(tree, workload, everyone.broker_named, problems)
+    _check_settings_brokers(tree, workload, all_brokers.broker_named, problems)
     cells = []
-    for path, name in _brokers(workload, everyone):
-        broker = _known(everyone.broker_named, name, tree, path, problems)
+    for path, name in _brokers(workload, all_brokers):
+        broker = _known(all_brokers.broker_named, name, tree, path, problems)
         if broker is None:
             continue
-        endpoint = everyone.endpoints.get(name)
+        endpoint = all_brokers.endpoints.get(name)
         parameters = concerns(combination, name)
         cell = cell_plan(
             workload, cell="c00", broker=broker, parameters=parameters, folder=folder, endpoint=endpoint
         )  # fmt: skip
         refusals = [*endpoint_problems(workload, name, endpoint), *_refusals(cell, broker)]
         left_out = False
-        if everyone.meant(workload):
-            refusals, left_out = everyone.leave_out(name, refusals, tree)
+        if all_brokers.asked_for(workload):
+            refusals, left_out = all_brokers.leave_out(name, refusals, tree)
         if not left_out:
             cells.append(cell)
         for where, message in refusals:
@@ -151,9 +151,9 @@ def _already_said(wrong: list[Problem]) -> set[str]:
     return fields | ({"brokers"} if "broker" in fields else set())
 
 
-def _brokers(workload: Workload, everyone: Everyone) -> list[tuple[Path, str]]:
-    if everyone.meant(workload):
-        return [(("brokers",), name) for name in everyone.names()]
+def _brokers(workload: Workload, all_brokers: AllBrokers) -> list[tuple[Path, str]]:
+    if all_brokers.asked_for(workload):
+        return [(("brokers",), name) for name in all_brokers.names()]
     if workload.brokers is not None:
         return [(("brokers", i), name) for i, name in enumerate(workload.brokers)]
     return [] if workload.broker is None else [(("broker",), workload.broker)]
@@ -175,9 +175,9 @@ def _check_settings_brokers(tree: Tree, workload: Workload, broker_named: Broker
             _known(broker_named, name, tree, (part, name), problems)
 
 
-def _check_endpoints(workload: Workload, everyone: Everyone, problems: _Problems) -> None:
-    asked = [name for _, name in _brokers(workload, everyone)]
-    for name in everyone.endpoints:
+def _check_endpoints(workload: Workload, all_brokers: AllBrokers, problems: _Problems) -> None:
+    asked = [name for _, name in _brokers(workload, all_brokers)]
+    for name in all_brokers.endpoints:
         if name not in asked:
             problems.add(Problem(f"--endpoint {name}", 0, "brokers", f"{name} is not among this run's brokers", name))
 

@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from brokerlab.brokers.contract import Capabilities
 from brokerlab.model import plan
 from brokerlab.model.plan import Durability, Endpoint
-from brokerlab.workload.edge import Security, Workload
+from brokerlab.workload.fields import Security, Workload
 from brokerlab.workload.tree import Path
 
 WORDS = ("strongest", "weakest")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from brokerlab.workload.edge import Workload
+from brokerlab.workload.fields import Workload
 
 
 def json_schema() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A tree against the fields of edge.py: every problem, and as much of the workload as is sound for the checks after it."""
+"""A tree against the models of fields.py: every problem, and as much of the workload as is sound for the checks after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from brokerlab.errors import Problem
 from brokerlab.workload.cells import NO_LIST
-from brokerlab.workload.edge import Workload
+from brokerlab.workload.fields import Workload
 from brokerlab.workload.objectives import ObjectiveError
 from brokerlab.workload.tree import Path, Tree
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from brokerlab.brokers.memory.broker import BROKER as MEMORY
 from brokerlab.cli.commands.up import demanded_security
 from brokerlab.cli.main import cli
-from brokerlab.cli.standing import status_lines
+from brokerlab.cli.started_brokers import status_lines
 from brokerlab.errors import UserError
 
 PLANTED = "hunter2-5527"

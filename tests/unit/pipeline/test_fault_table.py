@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from brokerlab.evidence.tables import MESSAGE
 from brokerlab.model.arrow import arrow_schema
-from brokerlab.pipeline.faults import Struck, fault_rows, outages, struck, struck_table
+from brokerlab.pipeline.faults import BegunFault, begun_faults, begun_faults_table, fault_rows, outages
 from brokerlab.results.fault_text import fault_sentence
 from brokerlab.results.tables import FAULT
 
@@ -19,10 +19,10 @@ FROM, UNTIL = 10_000_000_000, 22_000_000_000
 MEASURE_FROM = 2_000_000_000
 
 
-def fault(**changes: Any) -> Struck:
+def fault(**changes: Any) -> BegunFault:
     facts = {"cell": "c01", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "was_leading": True,
              "from_mono_ns": FROM, "measure_from_mono_ns": MEASURE_FROM, "until_mono_ns": UNTIL}  # fmt: skip
-    return Struck(**{**facts, **changes})
+    return BegunFault(**{**facts, **changes})
 
 
 def times(rng: np.random.Generator, gap: tuple[float, float] | None) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -61,7 +61,7 @@ def test_outages_are_the_longest_gaps_of_sorted_times(spark: SparkSession) -> No
     for (group, lane), at in delivered.items():
         rows += message_rows("delivery", group, lane, at, "received")
     messages = spark.createDataFrame(pa.Table.from_pylist(rows, arrow_schema(MESSAGE)))
-    found = outages(messages, spark.createDataFrame(struck_table([fault()]))).toArrow().to_pylist()
+    found = outages(messages, spark.createDataFrame(begun_faults_table([fault()]))).toArrow().to_pylist()
     by_side = {row["side"]: row for row in found}
     assert set(by_side) == {"publish", "delivery"}
     assert by_side["publish"]["whole_ns"] == longest(np.concatenate(list(acknowledged.values())))
@@ -79,7 +79,7 @@ def test_an_outage_that_outlasts_the_measure_phase_is_told_in_full_if_it_ended(s
         "delivery", "g", (0, 0), at[:2], "received"
     )
     messages = spark.createDataFrame(pa.Table.from_pylist(rows, arrow_schema(MESSAGE)))
-    found = outages(messages, spark.createDataFrame(struck_table([fault()]))).toArrow().to_pylist()
+    found = outages(messages, spark.createDataFrame(begun_faults_table([fault()]))).toArrow().to_pylist()
     by_side = {row["side"]: (row["whole_ns"], row["recovered"]) for row in found}
     assert by_side == {
         "publish": (longest(at), True),
@@ -106,8 +106,8 @@ BEGUN = {"fault": "kill", "node": "nats-1", "was_leading": True, "begun_mono_ns"
 
 def test_faults_of_the_journal_are_numbered_in_order_of_time() -> None:
     events = [event("fault_begun", 9, **BEGUN | {"node": "b"}), event("end", 10), event("fault_begun", 3, **BEGUN)]
-    assert [(s.number, s.node) for s in struck(events)] == [(1, "nats-1"), (2, "b")]
-    assert struck([event("end")]) == []
+    assert [(s.number, s.node) for s in begun_faults(events)] == [(1, "nats-1"), (2, "b")]
+    assert begun_faults([event("end")]) == []
 
 
 def delivery_row(group: str, **counts: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from brokerlab.errors import Problem, WorkloadError
 from brokerlab.model.plan import Endpoint, RunPlan
-from brokerlab.workload.hidden import kept_text
+from brokerlab.workload.literal_secrets import kept_text
 from brokerlab.workload.load import plan_workload
 
 PLANTED = "hunter2-5527"

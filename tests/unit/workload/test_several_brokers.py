@@ -118,9 +118,9 @@ def test_all_and_nobody_can_is_refused_with_a_line_each(plan):
     with pytest.raises(WorkloadError) as caught:
         plan(BASE, brokers=["all"], overrides=["cluster.nodes=7"])
     assert [p.message for p in caught.value.problems] == [
-        "nobody can do this: away does not run here: needs another kernel",
-        "nobody can do this: able runs with 1 or 3 nodes here",
-        "nobody can do this: plain runs with 1 node here",
+        "no broker can do this: away does not run here: needs another kernel",
+        "no broker can do this: able runs with 1 or 3 nodes here",
+        "no broker can do this: plain runs with 1 node here",
     ]
 
 

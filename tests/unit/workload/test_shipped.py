@@ -9,7 +9,7 @@ import yaml
 
 from brokerlab.brokers import registry
 from brokerlab.workload import shipped
-from brokerlab.workload.edge import Workload
+from brokerlab.workload.fields import Workload
 from brokerlab.workload.load import plan_workload
 from brokerlab.workload.schema import json_schema
 from brokerlab.workload.template import commented_workload

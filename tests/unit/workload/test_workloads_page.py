@@ -11,7 +11,7 @@ import yaml
 
 from brokerlab.brokers import registry
 from brokerlab.workload import shipped
-from brokerlab.workload.edge import Consumers, Destinations, Keys, Payload, Phases, Producers, Security, Workload
+from brokerlab.workload.fields import Consumers, Destinations, Keys, Payload, Phases, Producers, Security, Workload
 from brokerlab.workload.load import plan_workload
 from brokerlab.workload.objectives import parse_objective
 

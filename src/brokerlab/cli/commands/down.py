@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.standing import standing_directory
+from brokerlab.cli.started_brokers import started_brokers_directory
 from brokerlab.cli.text import print_json
 
 
@@ -19,7 +19,7 @@ def command(broker: str, as_json: bool) -> int:
     from brokerlab.processes import daemon
 
     broker_named(broker)
-    answer = daemon.ask(standing_directory(), broker, "stop")
+    answer = daemon.ask(started_brokers_directory(), broker, "stop")
     if answer is None:
         raise NotFoundError(f"{broker} is not up", hint=f"brokerlab up {broker} starts it")
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.standing import standing_directory, status_lines
+from brokerlab.cli.started_brokers import started_brokers_directory, status_lines
 from brokerlab.cli.text import print_json
 
 
@@ -21,7 +21,7 @@ def command(broker: str | None, as_json: bool) -> int:
         broker_named(broker)
     answers = {}
     for name in [broker] if broker is not None else list(BROKERS):
-        answer = daemon.ask(standing_directory(), name, "status")
+        answer = daemon.ask(started_brokers_directory(), name, "status")
         if answer is not None or broker is not None:
             answers[name] = answer if answer is not None else {"broker": name, "state": "down"}
     if as_json:

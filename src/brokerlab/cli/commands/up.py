@@ -11,7 +11,7 @@ import click
 
 from brokerlab.cli import options
 from brokerlab.cli.progress import listening
-from brokerlab.cli.standing import standing_directory, status_lines, use_flags
+from brokerlab.cli.started_brokers import started_brokers_directory, status_lines, use_flags
 from brokerlab.cli.text import print_json
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(
     from brokerlab.processes import daemon
 
     front = broker_named(broker)
-    directory = standing_directory()
+    directory = started_brokers_directory()
     already = daemon.ask(directory, broker, "status")
     if already is not None:
         _print({**already, "started": False}, as_json)
@@ -87,7 +87,7 @@ def demanded_security(
     from brokerlab.errors import UserError
     from brokerlab.model.plan import Security
     from brokerlab.secrets import secret
-    from brokerlab.workload.edge import USER_PATTERN
+    from brokerlab.workload.fields import USER_PATTERN
 
     if (user is None) != (password is None):
         raise UserError("--user and --password go together", hint="for example --user lab --password env:LAB_PASSWORD")

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from brokerlab.brokers.contract import Broker
 from brokerlab.errors import Problem
 from brokerlab.model.plan import Endpoint, LeftOut
-from brokerlab.workload.edge import ALL, Workload
+from brokerlab.workload.fields import ALL, Workload
 from brokerlab.workload.tree import SETTINGS, Path, Tree
 
 BrokerNamed = Callable[[str], Broker]
 
 
 @dataclass
-class Everyone:
+class AllBrokers:
     """The brokers there are. `left_out` fills while combinations are planned."""
 
     known: Sequence[str]
@@ -25,7 +25,7 @@ class Everyone:
     _why_not: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def meant(workload: Workload) -> bool:
+    def asked_for(workload: Workload) -> bool:
         return workload.brokers == (ALL,)
 
     def names(self) -> list[str]:
@@ -48,7 +48,7 @@ class Everyone:
             self.left_out[LeftOut(broker=name, reason=reason.removeprefix(f"{name}: ").removeprefix(f"{name} "))] = None
         return mistakes, bool(reasons)
 
-    def nobody(self, tree: Tree) -> list[Problem]:
+    def none_left(self, tree: Tree) -> list[Problem]:
         """One line for each broker, when none is left; one when there are none at all."""
         said = [f"{one.broker} {one.reason}" for one in self.left_out] or ["no server broker is known"]
-        return [tree.problem(("brokers",), f"nobody can do this: {text}") for text in said]
+        return [tree.problem(("brokers",), f"no broker can do this: {text}") for text in said]

@@ -22,7 +22,7 @@ Watch = Callable[[], None]  # called several times a second; raises to end the e
 Live = Callable[[str, dict[str, Any]], None]  # an agent's name and its live line
 
 
-class Crew:
+class Agents:
     """Agents by name. Methods raise AgentError, DiskFullError or BrokerError when an agent fails or ends too soon."""
 
     def __init__(self, logs: Path, watch: Watch, live: Live) -> None:

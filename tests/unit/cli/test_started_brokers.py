@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from brokerlab.cli.planning import given_endpoints
-from brokerlab.cli.standing import use_flags
+from brokerlab.cli.started_brokers import use_flags
 
 STATUS = {
     "broker": "rabbitmq-stream",

@@ -9,7 +9,7 @@ from brokerlab.cli.text import duration_text
 from brokerlab.home import cache_directory
 
 
-def standing_directory() -> Path:
+def started_brokers_directory() -> Path:
     return cache_directory() / "up"
 
 
