@@ -15,6 +15,7 @@ import yaml
 
 from brokerlab.errors import Problem, WorkloadError
 from brokerlab.secrets import SECRET_NAME, holds_a_password, is_reference, names_a_secret
+from brokerlab.workload.composed import TooMuchError, composed
 
 Key = str | int
 Path = tuple[Key, ...]
@@ -124,7 +125,7 @@ def parse_path(text: str) -> Path:
 def read_tree(text: str, file: str) -> Tree:
     """Raises WorkloadError for what is not YAML, not a mapping, or names a key twice."""
     try:
-        node = yaml.compose(text, yaml.SafeLoader)
+        node = composed(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         said = " ".join(part for part in (error.context, error.problem) if part)
@@ -149,7 +150,7 @@ def _built(node: yaml.Node, path: Path, file: str, origins: dict[Path, Origin], 
             origins[(*path, i)] = Origin(file, item.start_mark.line + 1, _written(item))
         return [_built(item, (*path, i), file, origins, problems) for i, item in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
-        return _scalar(node)
+        return _setting(node) if _is_setting(path) else _scalar(node)
     built: dict[str, Any] = {}
     for key_node, value in node.value:
         key, line = str(key_node.value), key_node.start_mark.line + 1
@@ -172,6 +173,23 @@ def _scalar(node: yaml.Node) -> Any:
         return str(node.value)
     finally:
         loader.dispose()
+
+
+def _is_setting(path: Path) -> bool:
+    """Something under broker_settings or client_settings, swept or not."""
+    swept = path[0] == "sweep" and len(path) > 1
+    return (str(path[1]).partition(".")[0] if swept else path[0]) in SETTINGS
+
+
+def _setting(node: yaml.Node) -> Any:
+    """A setting's text as written, for brokers have words of their own: `no` is not YAML's false, 010 is not 8.
+    A whole number may have underscores, as everywhere in a workload; True and TRUE are true."""
+    value, text = _scalar(node), str(node.value)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return value if text.lower() in ("true", "false") else text
+    return text.replace("_", "")
 
 
 def _written(node: yaml.Node) -> str:
@@ -206,9 +224,11 @@ def apply_override(tree: Tree, override: str) -> Problem | None:
         return Problem(flag, 0, text, "wants path=value, such as producers.rate=5_000/s")
     try:
         path = parse_path(name)
-        node = yaml.compose(value, yaml.SafeLoader)
+        node = composed(value)
     except ValueError as error:
         return Problem(flag, 0, text or "path", str(error))
+    except TooMuchError as error:
+        return Problem(flag, 0, text, str(error.problem))
     except yaml.YAMLError:
         return Problem(flag, 0, text, "the value cannot be read as YAML", None if hide else value)
     origins: dict[Path, Origin] = {}

@@ -145,6 +145,23 @@ def test_a_swept_setting_may_have_dots_and_multiplies_only_its_own_broker(plan):
     assert run.cells[0].label == "able, flush.messages 1"
 
 
+@pytest.mark.parametrize(
+    ("value", "setting"),
+    [
+        ("no", "no"), ("yes", "yes"), ("Off", "Off"), ("on", "on"), ("true", "true"), ("TRUE", "true"), ("0.10", "0.10"),
+        ("010", "010"), ("0x1F", "0x1F"), ("1_000", "1000"), ("1:30", "1:30"), ("2020-01-01", "2020-01-01"), ("'1_0'", "1_0"),
+    ],
+)  # fmt: skip
+def test_a_setting_is_what_was_written_not_what_yaml_makes_of_it(plan, value, setting):
+    text = SMALL.replace("broker: able", "brokers: [able, other]")
+    given = plan(text + f"broker_settings: {{able: {{threads: {value}}}}}\nclient_settings: {{able: {{a: {value}}}}}\n")
+    assert (given.cells[0].broker_settings, given.cells[0].client_settings) == ({"threads": setting}, {"a": setting})
+    swept = plan(text + f"sweep: {{broker_settings.able.threads: [{value}, 5]}}\n")
+    assert [c.broker_settings.get("threads") for c in swept.cells] == [setting, None, "5"]
+    flag = plan(text, overrides=[f"broker_settings.able.threads={value}"])
+    assert flag.cells[0].broker_settings == {"threads": setting}
+
+
 def test_whole_structures_can_be_swept(plan):
     run = plan(SMALL + "sweep: {producers.arrival: [uniform, {ramp: {to: 5/s}}]}\n")
     assert [c.producers.schedule.arrival for c in run.cells] == ["uniform", "ramp"]
