@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "brokerlab"
 
 EVERY_LAYER_MAY_USE = {"model", "errors", "home", "interrupts", "lifeline", "native", "secrets", ""}
 ALLOWED: dict[str, set[str]] = {
-    "model": {"model"},
+    "model": {"model", ""},  # "" is the version
     "errors": set(),
     "home": set(),
     "interrupts": set(),

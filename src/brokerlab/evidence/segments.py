@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from brokerlab.evidence.arrow import arrow_schema, schema_version
+from brokerlab.model.arrow import as_declared, later_columns, schema_problem
 from brokerlab.model.tables import Table
 
 ROOTS = ("evidence", "probes", "events")
@@ -25,6 +25,7 @@ class Segment:
     execution: str  # "c01-r1"
     table: str
     rows: int
+    later: tuple[str, ...] = ()  # columns its writer did not have yet: to be read with their default
 
 
 @dataclass(frozen=True)
@@ -49,21 +50,26 @@ def segments(run_directory: Path, table: Table) -> tuple[list[Segment], list[Set
     """
     readable = []
     for path in _files(run_directory, table):
-        reason, rows = _check(path, table)
+        reason, rows, later = _check(path, table)
         if reason is None:
-            readable.append(Segment(path, path.parent.parent.name, table.name, rows))
+            readable.append(Segment(path, path.parent.parent.name, table.name, rows, later))
         else:
             _set_aside(run_directory, path, reason)
     return readable, list(_in_quarantine(run_directory, table))
 
 
 def rows(execution: Path, table: Table) -> Iterator[dict[str, Any]]:
-    """Rows of one execution's closed segments. Raises OSError where one cannot be read: the analysis sets it aside."""
+    """Rows of one execution's closed segments, later columns of older files with their default. Raises OSError where
+    one cannot be read: the analysis sets it aside."""
     for path in sorted((execution / table.name).glob("[!.]*.parquet")):
         try:
-            yield from pq.read_table(path).to_pylist()
+            found = pq.read_table(path)
         except pa.ArrowException as e:
             raise OSError(f"{path} cannot be read: {e}") from e
+        wrong = schema_problem(found.schema, table)
+        if wrong is not None:
+            raise OSError(f"{path} cannot be read: {wrong}")
+        yield from as_declared(found, table).to_pylist()
 
 
 def _files(run_directory: Path, table: Table) -> list[Path]:
@@ -75,40 +81,21 @@ def _files(run_directory: Path, table: Table) -> list[Path]:
     ]
 
 
-def _check(path: Path, table: Table) -> tuple[str | None, int]:
-    """(why the file cannot be used or None, its rows)."""
+def _check(path: Path, table: Table) -> tuple[str | None, int, tuple[str, ...]]:
+    """(why the file cannot be used or None, its rows, its later columns)."""
     try:
         with pq.ParquetFile(path) as file:
             found = file.schema_arrow
-            wrong = _schema_problem(found, table)
+            wrong = schema_problem(found, table)
             if wrong is not None:
-                return wrong, 0
+                return wrong, 0, ()
             rows = sum(batch.num_rows for batch in file.iter_batches(batch_size=1 << 18))
             if rows != file.metadata.num_rows:
-                return f"{rows} rows where the footer says {file.metadata.num_rows}", 0
-            return None, rows
+                return f"{rows} rows where the footer says {file.metadata.num_rows}", 0, ()
+            return None, rows, tuple(c.name for c in later_columns(found, table))
     except (pa.ArrowException, OSError, ValueError) as e:
         size = path.stat().st_size
-        return f"unreadable, {size} bytes: {' '.join(str(e).split())[:200]}", 0
-
-
-def _schema_problem(found: pa.Schema, table: Table) -> str | None:
-    version = schema_version(found)
-    if version != table.schema_version:
-        return f"schema version {version}, this pipeline reads {table.schema_version}"
-    wanted = arrow_schema(table)
-    missing = [name for name in wanted.names if name not in found.names]
-    if missing:
-        return f"columns missing: {', '.join(missing)}"
-    other = [f"{f.name} is {found.field(f.name).type}" for f in wanted if not _same(found.field(f.name).type, f.type)]
-    return f"types differ: {', '.join(other)}" if other else None
-
-
-def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Equal types; the name and nullability of a list's element do not matter."""
-    if pa.types.is_list(found) and pa.types.is_list(wanted):
-        return bool(found.value_type == wanted.value_type)
-    return bool(found == wanted)
+        return f"unreadable, {size} bytes: {' '.join(str(e).split())[:200]}", 0, ()
 
 
 def _set_aside(run_directory: Path, path: Path, reason: str) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brokerlab.errors import DiskFullError
-from brokerlab.evidence.arrow import arrow_schema
+from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
 
 

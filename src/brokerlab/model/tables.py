@@ -6,21 +6,29 @@ from dataclasses import dataclass
 from typing import Literal
 
 Type = Literal["string", "int", "long", "double", "boolean", "array<int>", "array<long>", "array<double>"]
+Default = str | int | float | bool | tuple[()] | None  # () is the empty array
 
 
 @dataclass(frozen=True)
 class Column:
-    """`unit` is "1" for counts and "" for names; `meaning` says definition, clock and formula in one sentence."""
+    """`unit` is "1" for counts and "" for names; `meaning` says definition, clock and formula in one sentence.
+
+    `since` is the first version that writes the column. Files of earlier versions are read with `default` in it.
+    """
 
     name: str
     type: Type
     unit: str
     meaning: str
     nullable: bool = False
+    since: str = "0.1.0"
+    default: Default = None
 
 
 @dataclass(frozen=True)
 class Table:
+    """A new column needs `since` and a default; a changed meaning needs a new `schema_version`."""
+
     name: str
     meaning: str
     columns: tuple[Column, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from brokerlab.evidence.segments import Segment, SetAside, segments
 from brokerlab.evidence.tables import ACTIVITY, ERROR, EVENT, INTERVAL, MESSAGE, OUTCOME, READING, SEQUENCE
 from brokerlab.model.tables import Table
-from brokerlab.pipeline.schema import empty, spark_schema
+from brokerlab.pipeline.schema import empty, spark_schema, with_defaults
 
 READ = (INTERVAL, ACTIVITY, SEQUENCE, OUTCOME, ERROR, EVENT, READING)
 
@@ -46,8 +47,13 @@ def find_evidence(run_directory: Path, *, messages: bool = False) -> Bronze:
 
 
 def read_bronze(spark: SparkSession, bronze: Bronze, table: Table) -> DataFrame:
-    """The rows of `table` as they were written."""
-    paths = [str(s.path) for s in bronze.segments[table.name]]
-    if not paths:
+    """The rows of `table` as they were written; columns that their writer did not have yet with the default."""
+    by_age: dict[tuple[str, ...], list[str]] = {}
+    for segment in bronze.segments[table.name]:
+        by_age.setdefault(segment.later, []).append(str(segment.path))
+    if not by_age:
         return empty(spark, table)
-    return spark.read.schema(spark_schema(table)).parquet(*paths)
+    read = spark.read.schema(spark_schema(table))
+    return reduce(
+        DataFrame.unionByName, (with_defaults(read.parquet(*paths), table, later) for later, paths in by_age.items())
+    )

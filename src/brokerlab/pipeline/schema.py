@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -41,6 +43,16 @@ def spark_schema(table: Table) -> StructType:
 def declared(frame: DataFrame, table: Table) -> DataFrame:
     """A select of exactly the columns of `table`, in order and of the declared types. A missing column is an error."""
     return frame.to(spark_schema(table))
+
+
+def with_defaults(frame: DataFrame, table: Table, names: Collection[str]) -> DataFrame:
+    """The frame with the declared default in each of the named columns."""
+    defaults = {
+        c.name: (sf.array() if c.default == () else sf.lit(c.default)).cast(_TYPES[c.type])
+        for c in table.columns
+        if c.name in names
+    }
+    return frame.withColumns(defaults) if defaults else frame
 
 
 def empty(spark: SparkSession, table: Table) -> DataFrame:

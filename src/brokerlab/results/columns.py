@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 
+from brokerlab.model.arrow import FIRST_WRITER
 from brokerlab.model.tables import Column, Table
 from brokerlab.results.tables import RESULT_TABLES
 
@@ -75,8 +76,15 @@ def _sections(tables: Iterable[Table]) -> Iterable[str]:
 
 
 def _line(column: Column) -> str:
-    meaning = column.meaning.replace("|", "\\|")
+    meaning = column.meaning.replace("|", "\\|") + _since(column)
     return f"| `{column.name}` | {column.type} | {column.unit or '-'} | {_clock(column)} | {meaning} |"
+
+
+def _since(column: Column) -> str:
+    if column.since == FIRST_WRITER:
+        return ""
+    default = "null" if column.default is None else ("empty" if column.default in ("", ()) else column.default)
+    return f" (since {column.since}; {default} in files from before)"
 
 
 def _clock(column: Column) -> str:

@@ -8,14 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brokerlab.errors import MeasurementError, NotFoundError
-from brokerlab.model.arrow import arrow_schema, schema_version
+from brokerlab.model.arrow import arrow_schema, as_declared, schema_problem
 from brokerlab.model.tables import Table
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.verdict import Verdict
 
 
 def read_table(run: RunDirectory, table: Table) -> pa.Table:
-    """All rows of `table`, with its declared schema; no rows when the analysis did not write it."""
+    """All rows of `table`, with its declared schema; no rows when the analysis did not write it. Columns that the
+    analysis of an earlier version did not have yet are read with their default."""
     schema = arrow_schema(table)
     files = sorted((run.tables / table.name).glob("*.parquet"))
     if not files:
@@ -23,12 +24,13 @@ def read_table(run: RunDirectory, table: Table) -> pa.Table:
     parts = []
     for file in files:
         found = pq.read_table(file)
-        if schema_version(found.schema) != table.schema_version:
+        wrong = schema_problem(found.schema, table)
+        if wrong is not None:
             raise MeasurementError(
-                f"{file} has schema version {schema_version(found.schema)}, this brokerlab reads {table.schema_version}",
-                hint=f"brokerlab analyze {run.name} makes the tables anew from the evidence",
+                f"{file} cannot be read: {wrong}",
+                hint=f"brokerlab analyze {run.name} makes the tables again from the evidence",
             )
-        parts.append(found.select(list(table.names())).cast(schema))
+        parts.append(as_declared(found, table))
     return pa.concat_tables(parts)
 
 

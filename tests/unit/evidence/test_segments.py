@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from brokerlab.evidence.arrow import VERSION_KEY, arrow_schema, schema_version
 from brokerlab.evidence.segments import segments
 from brokerlab.evidence.tables import EVIDENCE_TABLES, READING, SEQUENCE
+from brokerlab.model.arrow import VERSION_KEY, arrow_schema, schema_version
 from synthetic import write_run
 
 
