@@ -130,7 +130,7 @@ static int64_t offer(sender *s, int64_t wanted, int64_t now_ns) {
 
 static int must_wait_for_slots(const sender *s) { return s->position == s->slots && !s->may_wrap; }
 
-static int send_due(sender *s, int64_t now_ns) {
+static int send_due(sender *s, int64_t now_ns, int64_t until_ns) {
     int64_t before = s->noted;
     while (s->noted < s->due_count && s->due[s->noted] <= now_ns) s->noted++;
     if (s->noted > before)
@@ -141,12 +141,14 @@ static int send_due(sender *s, int64_t now_ns) {
             s->buffer_full++;
             break;
         }
+        if (bl_now_ns() >= until_ns) return 0;
     }
     return s->noted == s->due_count && !s->no_more_due ? NEEDS_DUE : 0;
 }
 
-static int fill_window(sender *s, int64_t now_ns) {
+static int fill_window(sender *s, int64_t now_ns, int64_t until_ns) {
     if (now_ns >= s->end_ns) return 0;
+    int64_t stop_ns = min64(until_ns, s->end_ns);
     int64_t least = s->window / 8 > 1 ? s->window / 8 : 1;
     while (s->window - s->in_flight >= least) {
         if (must_wait_for_slots(s)) return NEEDS_SLOTS;
@@ -158,18 +160,20 @@ static int fill_window(sender *s, int64_t now_ns) {
         int needed = taken == s->block_most ? take_settlements(s) : 0;
         if (needed) return needed;
         now_ns = bl_now_ns();
+        if (now_ns >= stop_ns) return 0;
     }
     return 0;
 }
 
-/* One sender's part of a tick. Returns 0, or what is needed before it can go on. */
-int bl_sender_step(sender *s, int64_t now_ns) {
+/* One sender's part of a tick. However slow the client is, no block is begun after `until_ns` but the first. Returns 0,
+ * or what is needed before it can go on. */
+int bl_sender_step(sender *s, int64_t now_ns, int64_t until_ns) {
     int needed = take_settlements(s);
     if (needed) return needed;
     expire(s, now_ns);
-    if (s->window) return fill_window(s, now_ns);
+    if (s->window) return fill_window(s, now_ns, until_ns);
     if (s->at < s->due_count && s->due[s->at] > now_ns && s->noted == s->at) return 0;
-    return send_due(s, now_ns);
+    return send_due(s, now_ns, until_ns);
 }
 
 /* A tick from now when messages are dense, or answers are to be asked for; when they are sparse (no more than two in
@@ -237,7 +241,7 @@ int64_t bl_senders_run(sender *const *senders, int64_t n, int64_t until_ns, int6
                        int64_t *ticks) {
     while (*clock < until_ns) {
         for (int64_t i = 0; i < n; i++) {
-            int needed = bl_sender_step(senders[i], *clock);
+            int needed = bl_sender_step(senders[i], *clock, until_ns);
             if (needed) return 8 * i + needed;
         }
         ++*ticks;

@@ -14,6 +14,7 @@ from brokerlab.agent.ticks import ticks
 from brokerlab.model.plan import AgentPlan
 
 CONTROL_EVERY_NS = 100_000_000
+UNCOUNTED = "more messages were due and not sent than could be counted in the send timeout"
 
 
 class Producing:
@@ -47,17 +48,26 @@ class Producing:
         self._next_control_ns = now + CONTROL_EVERY_NS
         while not self._finish and not all(s.has_sent_all(now) for s in self._senders):
             now = self._turn(now)
-        if not self._finish:  # told to end early, what was due later is nobody's failure
-            for sender in self._senders:
-                sender.note_the_unsent()
-        assert self._plan.producers is not None
-        patience_ns = now + round((self._plan.producers.send_timeout_s + 1) * 1e9)
-        while not self._finish and now < patience_ns and not all(s.is_settled() for s in self._senders):
-            now = self._turn(now)
+        now = self._wait_for_the_last(now)
         for sender in self._senders:
             sender.finish(now)
         self._close_second(time.monotonic_ns())
         return self._result()
+
+    def _wait_for_the_last(self, now: int) -> int:
+        """Until the last message is settled and what was due but never sent is counted, or the time for that is over."""
+        for sender in self._senders:
+            sender.end_sending()
+        assert self._plan.producers is not None
+        patience_ns = now + round((self._plan.producers.send_timeout_s + 1) * 1e9)
+        uncounted = list(self._senders)
+        # A runner that ends the agent early wants no count of what was due later.
+        while not self._finish and now < patience_ns and (uncounted or not all(s.is_settled() for s in self._senders)):
+            now = self._turn(now)
+            uncounted = [s for s in uncounted if not s.note_the_unsent(self._next_control_ns)]
+        if uncounted and not self._finish:
+            self._notes.errors({UNCOUNTED: len(uncounted)}, now)
+        return now
 
     def _turn(self, now: int) -> int:
         """Ticks until something else is to be done, and that: once a second, and looking for commands."""

@@ -85,6 +85,8 @@ class Sender:
         )
         self._due: Int64s = np.empty(0, np.int64)
         self._schedule: Schedule | None = None
+        self._no_more_due = False
+        self._unsent, self._unsent_index = self._due, 0
         self.state = self._new_state(plan.tick_ns)
         self._errors: dict[str, int] = {}
         self._watch = client.watched if isinstance(client, Watchable) else None
@@ -116,9 +118,10 @@ class Sender:
         due, noted = np.concatenate([self._due[state.at :], fresh]), state.noted - state.at
         self._use_due(due, noted, is_all=len(fresh) == 0)
 
-    def _use_due(self, due: Int64s, noted: int, *, is_all: bool) -> None:  # noqa: ARG002 - for sender_native
-        """The due times from here on, of which the first `noted` are counted; `is_all`: the schedule has no more."""
+    def _use_due(self, due: Int64s, noted: int, *, is_all: bool) -> None:
+        """The due times from here on, of which the first `noted` are counted; `is_all`: no more are to be asked for."""
         self._due = due
+        self._no_more_due = is_all
         self.state.at, self.state.noted = 0, noted
 
     def next_due_ns(self) -> int:
@@ -134,13 +137,14 @@ class Sender:
             return None
         return self._watch()
 
-    def step(self, now_ns: int) -> None:
-        """Settle what the client learnt, give up what is too old, send what is due."""
+    def step(self, now_ns: int, until_ns: int) -> None:
+        """Settle what the client learnt, give up what is too old, send what is due. However slow the client is, no block
+        is begun after `until_ns` but the first: the agent has other things to do then."""
         self._settle(now_ns)
         if self._window is not None:
-            self._step_closed(now_ns)
+            self._step_closed(now_ns, until_ns)
         elif self.state.at == len(self._due) or self._due[self.state.at] <= now_ns:
-            self._step_open(now_ns)
+            self._step_open(now_ns, until_ns)
 
     def _settle(self, now_ns: int) -> None:
         self._note(self.client.settled())
@@ -175,7 +179,7 @@ class Sender:
     def _note_due(self, now_ns: int) -> int:
         """Count what has become due; returns how many messages wait."""
         until = int(self._due.searchsorted(now_ns, "right"))
-        while until == len(self._due) and len(self._due) - self.state.at < BEHIND_MOST:
+        while not self._no_more_due and until == len(self._due) and len(self._due) - self.state.at < BEHIND_MOST:
             before = len(self._due) - self.state.at
             self._refill()
             until = int(self._due.searchsorted(now_ns, "right"))
@@ -187,7 +191,7 @@ class Sender:
             self.state.noted = until
         return until - self.state.at
 
-    def _step_open(self, now_ns: int) -> None:
+    def _step_open(self, now_ns: int, until_ns: int) -> None:
         waiting = self._note_due(now_ns)
         while waiting > 0:
             taken, asked = self._send(waiting, None)
@@ -195,11 +199,14 @@ class Sender:
             if taken < asked or asked == 0:
                 self.state.buffer_full += 1
                 return
+            if time.monotonic_ns() >= until_ns:
+                return
 
-    def _step_closed(self, now_ns: int) -> None:
+    def _step_closed(self, now_ns: int, until_ns: int) -> None:
         assert self._window is not None
         if now_ns >= self.end_ns:
             return
+        stop_ns = min(until_ns, self.end_ns)
         while (free := self._window - self.state.in_flight) >= _room_wanted(self._window):
             taken, asked = self._send(free, now_ns)
             if taken < asked or asked == 0:
@@ -208,6 +215,8 @@ class Sender:
             if asked == BLOCK_MOST:
                 self._settle(now_ns)
             now_ns = time.monotonic_ns()
+            if now_ns >= stop_ns:
+                return
 
     def _send(self, wanted: int, scheduled_ns: int | None) -> tuple[int, int]:
         """Offer up to `wanted` messages as one block: (taken, asked)."""
@@ -252,18 +261,26 @@ class Sender:
             return False
         return self.state.at == len(self._due) or now_ns >= self.end_ns + GRACE_NS
 
-    def note_the_unsent(self) -> None:
-        """Count what the schedule still held when sending ended: due, never sent."""
-        if self._schedule is None:
-            return
-        index = self.state.index + self.state.noted - self.state.at
-        rest = self._due[self.state.noted :]  # may be empty although the schedule is not: see BEHIND_MOST
-        fresh = self._schedule.due_offsets_ns(CHUNK) + self._start_ns
-        while len(rest) or len(fresh):
-            self.ledger.due(index, rest, self._pool.partition_pattern)
-            index += len(rest)
-            rest, fresh = fresh, self._schedule.due_offsets_ns(CHUNK) + self._start_ns
+    def end_sending(self) -> None:
+        """Send nothing more. What is due and not counted is for `note_the_unsent`."""
+        self._unsent_index = self.state.index + self.state.noted - self.state.at
+        self._unsent = self._due[self.state.noted :]
         self._use_due(np.empty(0, np.int64), 0, is_all=True)
+
+    def note_the_unsent(self, until_ns: int) -> bool:
+        """Count what the schedule still held when sending ended: due, never sent. Ends soon after `until_ns`; False when
+        there is more to count."""
+        while self._schedule is not None:
+            if len(self._unsent) == 0:
+                self._unsent = self._schedule.due_offsets_ns(CHUNK) + self._start_ns
+            if len(self._unsent) == 0:
+                break
+            self.ledger.due(self._unsent_index, self._unsent, self._pool.partition_pattern)
+            self._unsent_index += len(self._unsent)
+            self._unsent = self._unsent[:0]
+            if time.monotonic_ns() >= until_ns:
+                return False
+        return True
 
     def finish(self, now_ns: int) -> None:
         """Whatever has not settled by now is unknown."""

@@ -7,6 +7,7 @@ microseconds five thousand times a second, and with it most of our own lateness.
 from __future__ import annotations
 
 import ctypes
+import time
 from ctypes import c_int64, c_void_p
 from typing import Any
 
@@ -114,9 +115,9 @@ class NativeSender(Sender):
         super().begin(start_ns, unix_minus_mono_ns)
         self.state.end_ns = self.end_ns
 
-    def step(self, now_ns: int) -> None:
-        while needed := self._lib.bl_sender_step(ctypes.addressof(self.state), now_ns):
-            if not self.supply(needed, now_ns):
+    def step(self, now_ns: int, until_ns: int) -> None:
+        while needed := self._lib.bl_sender_step(ctypes.addressof(self.state), now_ns, until_ns):
+            if not self.supply(needed, now_ns) or time.monotonic_ns() >= until_ns:
                 return
 
     def supply(self, needed: int, now_ns: int) -> bool:
@@ -170,7 +171,11 @@ class NativeTicks:
         self._clock[0] = now_ns
         while needed := self._lib.bl_senders_run(states, len(self._senders), until_ns, IDLE_NS, clock, ticks):
             number, what = divmod(needed, 8)
-            if not self._senders[number].supply(what, int(self._clock[0])):
+            if self._senders[number].supply(what, int(self._clock[0])):
+                # The same tick goes on, but not beyond its end: a client whose every answer is to be judged would
+                # keep it going for ever.
+                self._clock[0] = time.monotonic_ns()
+            else:
                 # The others' turn, and ours, comes with the next tick.
                 self._clock[0] = self._sleep(int(self._clock[0]))
         return int(self._clock[0])

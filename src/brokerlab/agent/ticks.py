@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -29,8 +30,10 @@ class PythonTicks:
 
     def run(self, now_ns: int, until_ns: int) -> int:
         self.count += 1
+        turn_ns = now_ns
         for sender in self._senders:
-            sender.step(now_ns)
+            sender.step(turn_ns, until_ns)
+            turn_ns = time.monotonic_ns()  # not when the first of many began: what is sent now is scheduled now
         tick_ns = min(s.state.tick_ns for s in self._senders)
         soonest_ns = min(s.next_due_ns() for s in self._senders)
         awaited = [s for s in self._senders if s.state.in_flight]

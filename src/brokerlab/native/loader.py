@@ -39,7 +39,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "bl_settled": (I64, (P, P, P, P, I64)),
     "bl_expire": (I64, (P, I64, I64)),
     "bl_room": (I64, (P,)),
-    "bl_sender_step": (c_int, (P, I64)),
+    "bl_sender_step": (c_int, (P, I64, I64)),
     "bl_senders_run": (I64, (P, I64, I64, I64, P, P)),
     "bl_producer_totals": (None, (P, P)),
     "bl_producer_rows": (None, (P, POINTER(P), POINTER(I64), POINTER(P), POINTER(I64))),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from brokerlab.agent.sender import Sender
+from brokerlab.agent.sender import NEVER_NS, Sender
 from brokerlab.agent.sender_native import NativeSender, sender
 from brokerlab.brokers.contract import NativeCalls
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN, Block, Settlements
@@ -132,8 +132,9 @@ def life(of: Sender, client: Client, start_ns: int = AHEAD_NS) -> dict[str, Any]
     of.begin(start_ns, OFFSET_NS)
     for tick in range(2_300):
         client.tick = tick
-        of.step(start_ns + tick * 1_000_000)
-    of.note_the_unsent()
+        of.step(start_ns + tick * 1_000_000, NEVER_NS)
+    of.end_sending()
+    assert of.note_the_unsent(NEVER_NS)
     client.forget_the_silent()
     of.finish(start_ns + 3_000_000_000)
     rows = of.take()
