@@ -7,6 +7,7 @@
     ├── MachineError             exit 3   this machine lacks something: Java, disk, port, a download
     │   ├── InstallError                  a broker could not be fetched, verified or unpacked
     │   ├── DiskFullError                 no space under the run directory
+    │   ├── DamagedFileError              a document of a run cannot be read
     │   └── BusyError                     another run holds this host
     ├── BrokerError              exit 4   the broker did not start, answer or keep its promise
     │   ├── NotReadyError                 readiness was not proven before the deadline
@@ -100,6 +101,14 @@ class InstallError(MachineError):
 
 class DiskFullError(MachineError):
     """No space left where a run writes."""
+
+
+class DamagedFileError(MachineError):
+    """A document of a run is not as brokerlab wrote it: damaged, cut off or edited. `problem` is what is wrong in it."""
+
+    def __init__(self, file: object, problem: str, *, hint: str) -> None:
+        super().__init__(f"{file} cannot be read: {problem}", hint=hint)
+        self.problem = problem
 
 
 class BusyError(MachineError):

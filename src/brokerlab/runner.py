@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from brokerlab.environment import clock_pair, environment
-from brokerlab.errors import BrokerlabError, InterruptedRunError, UserError
+from brokerlab.errors import BrokerlabError, DamagedFileError, InterruptedRunError, UserError
 from brokerlab.execution import Execution
 from brokerlab.home import cache_directory
 from brokerlab.interrupts import signals_interrupt
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import CellPlan, RunPlan
-from brokerlab.results.directory import RunDirectory, run_directories
+from brokerlab.results.directory import RunDirectory, run_directories, usable_runs_directory
 from brokerlab.results.disturbance import disturbance
 from brokerlab.results.tally import nothing_amiss
 from brokerlab.secrets import redacted, resolvable
@@ -36,9 +36,10 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
     kept. A secret that cannot be had is a UserError before anything is made. Ctrl-C and SIGTERM save what there is and
     raise InterruptedRunError.
     """
+    usable_runs_directory(root)
     resolvable(cell.security.password for cell in plan.cells if cell.security is not None)
     with signals_interrupt(), _alone_on_this_host(say):
-        directory = (None if fresh else _unfinished(root, plan.fingerprint)) or _new(root, plan, java)
+        directory = (None if fresh else _unfinished(root, plan.fingerprint, say)) or _new(root, plan, java)
         plan = directory.plan()
         with _locked(directory.path / "run.lock"):
             for number, execution in enumerate(plan.order):
@@ -121,10 +122,14 @@ def _progress(plan: RunPlan, cell: CellPlan, number: int, say: RunListener) -> A
     return tell
 
 
-def _unfinished(root: Path, fingerprint: str) -> RunDirectory | None:
-    """The newest run of this fingerprint that has something left to do."""
+def _unfinished(root: Path, fingerprint: str, say: RunListener) -> RunDirectory | None:
+    """The newest run of this fingerprint that has something left to do. A run whose plan is damaged is passed over."""
     for directory in reversed(run_directories(root)):
-        plan = directory.plan()
+        try:
+            plan = directory.plan()
+        except DamagedFileError as damaged:
+            say.note(damaged.message)
+            continue
         if plan.fingerprint == fingerprint:
             states = directory.state()["executions"]
             left = [e for e in plan.order if states.get(str(e), {}).get("state") not in DONE]

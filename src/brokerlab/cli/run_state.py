@@ -15,7 +15,6 @@ from brokerlab.errors import BusyError
 if TYPE_CHECKING:
     from brokerlab.model.plan import RunPlan
     from brokerlab.results.directory import RunDirectory
-    from brokerlab.results.verdict import Verdict
 
 LOCK_FILE = "run.lock"
 
@@ -80,11 +79,3 @@ def state_word(states: list[ExecutionState], running: bool) -> str:
     if found <= {"finished"}:
         return "complete"
     return "failed" if found <= {"finished", "failed"} else "incomplete"
-
-
-def stored_verdict(run: RunDirectory) -> Verdict | None:
-    if not run.verdict_file.exists():
-        return None
-    from brokerlab.results.verdict import Verdict
-
-    return Verdict.model_validate_json(run.verdict_file.read_text())

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
-from brokerlab.errors import MeasurementError
+from brokerlab.errors import DamagedFileError, MeasurementError
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.tables import RESULT_TABLES
@@ -102,8 +100,8 @@ def read_source(run: RunDirectory) -> Source:
     plan = None
     try:
         plan = run.plan()
-    except (OSError, ValidationError) as error:
-        missing.append(f"plan.json cannot be read ({_brief(error)}): what was asked is not known.")
+    except DamagedFileError as error:
+        missing.append(f"plan.json cannot be read ({error.problem}): what was asked is not known.")
     environment: dict[str, Any] = _json_part(run, "environment", missing)
     if not environment:
         missing.append("environment.json is not there: host, versions and effective settings are not known.")
@@ -113,9 +111,9 @@ def read_source(run: RunDirectory) -> Source:
         missing.append(f"verdict.json is not there: the run has not been analysed. Run: brokerlab analyze {run.name}")
     else:
         try:
-            verdict = Verdict.model_validate_json(run.verdict_file.read_text())
-        except (OSError, ValidationError) as error:
-            missing.append(f"verdict.json cannot be read ({_brief(error)}). Run: brokerlab analyze {run.name}")
+            verdict = run.verdict()
+        except DamagedFileError as error:
+            missing.append(f"verdict.json cannot be read ({error.problem}). Run: brokerlab analyze {run.name}")
     tables = _tables(run, missing)
     return Source(run.name, plan, environment, state, verdict, tables, tuple(missing))
 
@@ -123,8 +121,8 @@ def read_source(run: RunDirectory) -> Source:
 def _json_part(run: RunDirectory, name: str, missing: list[str]) -> dict[str, Any]:
     try:
         value = getattr(run, name)()
-    except (OSError, ValueError) as error:
-        missing.append(f"{name}.json cannot be read ({_brief(error)}).")
+    except DamagedFileError as error:
+        missing.append(f"{name}.json cannot be read ({error.problem}).")
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -15,6 +15,7 @@ runs/<utc>-<name>-<id>/
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -22,9 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from brokerlab.errors import NotFoundError
+from brokerlab.errors import NotFoundError, UserError
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import RunPlan
+from brokerlab.results.document import json_object, read_document
+from brokerlab.results.verdict import Verdict
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -78,20 +81,51 @@ class RunDirectory:
         return self.path / "logs" / str(execution)
 
     def plan(self) -> RunPlan:
-        return RunPlan.model_validate_json((self.path / "plan.json").read_text())
+        return read_document(self.path / "plan.json", RunPlan.model_validate_json, self._without_it())
 
     def environment(self) -> dict[str, Any]:
         file = self.path / "environment.json"
-        value: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-        return value
+        return read_document(file, json_object, self._without_it()) if file.exists() else {}
 
     def state(self) -> dict[str, Any]:
         file = self.path / "state.json"
-        value: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"executions": {}}
-        return value
+        return read_document(file, _states, self._without_it()) if file.exists() else {"executions": {}}
+
+    def verdict(self) -> Verdict | None:
+        """None before the run was analyzed."""
+        if not self.verdict_file.exists():
+            return None
+        what_to_do = f"brokerlab analyze {self.name} makes it again from the evidence"
+        return read_document(self.verdict_file, Verdict.model_validate_json, what_to_do)
+
+    def _without_it(self) -> str:
+        return f"put it back from a copy, or delete the run with brokerlab rm {self.name}; --fresh begins a new run"
 
     def write(self, name: str, value: Any) -> None:
         write_json(self.path / name, value)
+
+
+def _states(text: str) -> dict[str, Any]:
+    value = json_object(text)
+    executions = value.get("executions")
+    if not isinstance(executions, dict) or not all(isinstance(entry, dict) for entry in executions.values()):
+        raise ValueError("executions must be an object with one object for each execution")
+    return value
+
+
+def usable_runs_directory(root: Path) -> None:
+    """Make the place where runs are kept. Raises UserError where that cannot be."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=root):
+            pass
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise UserError(
+            f"runs cannot be kept in {root}: {error.strerror or error}",
+            hint="choose another directory with --runs or BROKERLAB_RUNS",
+        ) from error
 
 
 def run_directories(root: Path) -> list[RunDirectory]:

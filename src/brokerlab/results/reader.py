@@ -42,6 +42,7 @@ def read_rows(run: RunDirectory, table: Table) -> list[dict[str, Any]]:
 
 def read_verdict(run: RunDirectory) -> Verdict:
     """verdict.json, or a NotFoundError that says how to make it."""
-    if not run.verdict_file.exists():
+    verdict = run.verdict()
+    if verdict is None:
         raise NotFoundError(f"{run.name} has no verdict yet", hint=f"brokerlab analyze {run.name} makes it")
-    return Verdict.model_validate_json(run.verdict_file.read_text())
+    return verdict

@@ -54,6 +54,27 @@ def test_a_run_that_cannot_be_read_is_listed_with_the_reason(runs: Path) -> None
     assert _brokerlab("list", "runs").exit_code == 0
 
 
+@pytest.mark.parametrize("name", ["plan.json", "state.json", "verdict.json"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"executions": 3}', "\xff", "[" * 100_000])
+def test_a_damaged_document_is_named_with_what_to_do(runs: Path, name: str, damage: str) -> None:
+    run = make_run(runs)
+    write_answer(run)
+    (run.path / name).write_bytes(damage.encode("latin-1"))
+    said = _brokerlab("show", "last")
+    assert said.exit_code == 3
+    assert f"{run.path / name} cannot be read: " in said.stderr
+    assert "unexpected" not in said.stderr
+    assert f"brokerlab {'analyze' if name == 'verdict.json' else 'rm'} {run.name}" in said.stderr
+
+
+@pytest.mark.parametrize("place", ["/dev/null/runs", "/proc/runs"])
+def test_a_place_that_can_hold_no_runs_is_the_users_mistake(place: str) -> None:
+    said = _brokerlab("run", "demo", "--broker", "memory", "--runs", place)
+    assert said.exit_code == 2
+    assert f"runs cannot be kept in {place}: " in said.stderr
+    assert "--runs" in said.stderr.splitlines()[-1]
+
+
 def test_show_puts_the_verdict_before_the_figures(runs: Path) -> None:
     write_answer(make_run(runs))
     out = _brokerlab("show", "last").stdout

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.run_state import execution_states, in_progress, state_word, stored_verdict
+from brokerlab.cli.run_state import execution_states, in_progress, state_word
 from brokerlab.cli.text import aligned, print_json
 
 
@@ -100,6 +100,7 @@ def workload_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 def run_rows(root: Path) -> list[dict[str, Any]]:
     """Runs under `root`, oldest first; one whose files cannot be read is listed with the reason."""
+    from brokerlab.errors import DamagedFileError
     from brokerlab.results.directory import run_directories
 
     rows: list[dict[str, Any]] = []
@@ -109,8 +110,8 @@ def run_rows(root: Path) -> list[dict[str, Any]]:
             plan = run.plan()
             running = in_progress(run)
             states = execution_states(run, plan, running)
-            verdict = stored_verdict(run)
-        except (ValueError, OSError) as e:
+            verdict = run.verdict()
+        except (DamagedFileError, OSError) as e:
             rows.append({**row, "state": "unreadable", "verdict": None, "headline": str(e).splitlines()[0]})
             continue
         finished = sum(s.state == "finished" for s in states)

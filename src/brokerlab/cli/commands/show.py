@@ -9,7 +9,7 @@ import click
 
 from brokerlab.cli import options
 from brokerlab.cli.commands.plan import left_out_lines, security_text
-from brokerlab.cli.run_state import ExecutionState, execution_states, in_progress, state_word, stored_verdict
+from brokerlab.cli.run_state import ExecutionState, execution_states, in_progress, state_word
 from brokerlab.cli.text import aligned, print_json
 from brokerlab.cli.verdict_text import read_summary, summary_lines, terminal_width, verdict_lines
 
@@ -29,7 +29,7 @@ def command(run: str, runs: Path | None, as_json: bool) -> int:
     plan = found.plan()
     running = in_progress(found)
     states = execution_states(found, plan, running)
-    verdict = stored_verdict(found)
+    verdict = found.verdict()
     report = found.report_file if found.report_file.exists() else None
     if as_json:
         print_json(
