@@ -31,6 +31,10 @@ class ServerError(BrokerError):
         self.word = str(error).partition(" ")[0]
 
 
+class NotRedisError(ConnectionError):
+    """Bytes came that are not Redis's protocol: some other server answers there."""
+
+
 def lacks(where: str, command: str) -> BrokerError:
     """A server that is too old for what is asked of it."""
     return BrokerError(
@@ -55,6 +59,9 @@ class Connection:
             raise BrokerError(f"{address} does not answer: {_words(e, security)}") from e
         try:
             self._greet(security, name, connect_s)
+        except NotRedisError as e:
+            self.close()
+            raise BrokerError(f"{address} does not speak Redis's protocol: {e}; check the address and the port") from e
         except OSError as e:
             self.close()
             raise BrokerError(f"{address} closed the connection: {_words(e, security)}") from e
@@ -107,8 +114,11 @@ class Connection:
         self._read()
         gets = self._reader.gets
         found = []
-        while (reply := gets()) is not False:
-            found.append(reply)
+        try:
+            while (reply := gets()) is not False:
+                found.append(reply)
+        except hiredis.ProtocolError as e:
+            raise NotRedisError(str(e)) from e
         return found
 
     def _read(self) -> None:

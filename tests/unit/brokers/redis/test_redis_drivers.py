@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from redis_stub import ID, OK, stub_server
@@ -99,6 +101,19 @@ def test_a_connection_cut_among_the_replies_leaves_the_rest_unknown() -> None:
 def test_nonsense_on_the_wire_is_a_lost_connection() -> None:
     with stub_server(lambda _command: b"!nonsense\r\n") as address:
         assert settle(sender_on(address, Durability.L4), 5) == {UNKNOWN: 5}
+
+
+def test_a_web_server_at_the_address_is_the_brokers_failure() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as web:
+        serving = Thread(target=web.serve_forever)
+        serving.start()
+        address = f"127.0.0.1:{web.server_address[1]}"
+        try:
+            with pytest.raises(BrokerError, match=rf"{address} does not speak Redis's protocol.*check the address"):
+                RedisAdmin(Endpoint(addresses=(address,)), cell_for("redis", 1, Durability.L4), clustered=False)
+        finally:
+            web.shutdown()
+            serving.join()
 
 
 INFO_6 = "# Server\r\nredis_version:6.2.14\r\n"
