@@ -11,7 +11,7 @@ from benchmarks.brokers import NO_CONSUMERS, RunningBroker, one_producer
 from benchmarks.figures import spread
 from benchmarks.kafka_agent import Agent
 from benchmarks.machine import mark, usage
-from brokerlab.cli.measurements import quantile, sleep_lateness_ns
+from brokerlab.doctor.measurements import quantile, sleep_lateness_ns
 from brokerlab.model.histogram import quantile_ns
 from brokerlab.model.plan import AgentPlan, Durability, PhasesPlan, Role
 

@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from brokerlab.environment import clock_pair, environment
-from brokerlab.errors import BrokerlabError, DamagedFileError, InterruptedRunError, UserError
+from brokerlab.errors import BrokerlabError, InterruptedRunError, UserError
 from brokerlab.execution import Execution
 from brokerlab.home import cache_directory
 from brokerlab.interrupts import signals_interrupt
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import CellPlan, RunPlan
-from brokerlab.results.directory import RunDirectory, run_directories, usable_runs_directory
+from brokerlab.results.directory import RunDirectory, usable_runs_directory
 from brokerlab.results.disturbance import disturbance
+from brokerlab.results.run_state import ENDED, LOCK_FILE, unfinished_run
 from brokerlab.results.tally import nothing_amiss
 from brokerlab.secrets import redacted, resolvable
 
 OVERHEAD_S = 12.0  # starting and stopping a cluster and its agents, for the progress bar only
-DONE = ("finished",)  # an execution in which a broker or an agent died is run again by the same command
 
 
 def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, java: str | None = None) -> RunDirectory:
@@ -39,12 +39,13 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
     usable_runs_directory(root)
     resolvable(cell.security.password for cell in plan.cells if cell.security is not None)
     with signals_interrupt(), _alone_on_this_host(say):
-        directory = (None if fresh else _unfinished(root, plan.fingerprint, say)) or _new(root, plan, java)
+        directory = (None if fresh else unfinished_run(root, plan.fingerprint, say.note)) or _new(root, plan, java)
         plan = directory.plan()
-        with _locked(directory.path / "run.lock"):
+        with _locked(directory.path / LOCK_FILE):
             for number, execution in enumerate(plan.order):
-                if directory.state()["executions"].get(str(execution), {}).get("state") in DONE:
-                    say.note(f"{execution} was finished before: kept")
+                before = directory.state()["executions"].get(str(execution), {}).get("state")
+                if before in ENDED:
+                    say.note(f"{execution} {before} before: kept")
                     continue
                 cell = next(c for c in plan.cells if c.cell == execution.cell)
                 _execute(plan, cell, execution, directory, say, number)
@@ -95,7 +96,7 @@ def _disturbed(
     name = str(execution)
     state = directory.state()["executions"][name]
     known: list[str] = state.get("disturbed", [])
-    if len(known) >= plan.retries or state["state"] not in DONE or cell.faults:
+    if len(known) >= plan.retries or state["state"] != "finished" or cell.faults:
         return False
     try:
         text = disturbance(directory, execution, is_closed=cell.producers.schedule.arrival == "closed")
@@ -120,21 +121,6 @@ def _progress(plan: RunPlan, cell: CellPlan, number: int, say: RunListener) -> A
         say.progress((before + within) / total, text)
 
     return tell
-
-
-def _unfinished(root: Path, fingerprint: str, say: RunListener) -> RunDirectory | None:
-    """The newest run of this fingerprint that has something left to do. A run whose plan is damaged is passed over."""
-    for directory in reversed(run_directories(root)):
-        try:
-            plan = directory.plan()
-        except DamagedFileError as damaged:
-            say.note(damaged.message)
-            continue
-        if plan.fingerprint == fingerprint:
-            states = directory.state()["executions"]
-            left = [e for e in plan.order if states.get(str(e), {}).get("state") not in DONE]
-            return directory if left else None
-    return None
 
 
 def _new(root: Path, plan: RunPlan, java: str | None) -> RunDirectory:

@@ -24,12 +24,10 @@ BROKERLAB = [sys.executable, "-m", "brokerlab.cli.main"]
 DEADLINE_S = 200.0
 RUN_ONLY = """
 import sys
-from brokerlab.cli.planning import plan_from
-from brokerlab.cli.progress import SilentListener
-from brokerlab.home import runs_directory
-from brokerlab.runner import run
+from brokerlab import lab
+from brokerlab.cli.planning import given_endpoints
 file, *endpoints = sys.argv[1:]
-run(plan_from(file, (), None, None, None, tuple(endpoints)), runs_directory(), say=SilentListener())
+lab.measure(lab.plan(file, endpoints=given_endpoints(tuple(endpoints))))
 """
 PRIVATE = ("host.lock", "up")  # what homes must not share: the lock of a host, brokers in the background
 
@@ -82,7 +80,7 @@ class Lab:
         return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=within_s, check=False)
 
     def run_only(self, file: Path, *endpoints: str, **env: str) -> RunDirectory:
-        """What `brokerlab run` does before it analyses: for tests that read the evidence themselves."""
+        """What `brokerlab run` does before it analyzes: for tests that read the evidence themselves."""
         command = [sys.executable, "-c", RUN_ONLY, str(file), *endpoints]
         said = subprocess.run(command, env=self.env | env, capture_output=True, text=True, timeout=280, check=False)
         assert said.returncode == 0, said.stderr

@@ -105,7 +105,7 @@ def resumed(killed: Killed, analysed: Any) -> subprocess.CompletedProcess[str]: 
 def test_the_same_command_resumes_and_keeps_what_was_finished(
     killed: Killed, resumed: subprocess.CompletedProcess[str]
 ) -> None:
-    assert "c01-r1 was finished before: kept" in resumed.stderr
+    assert "c01-r1 finished before: kept" in resumed.stderr
     run = killed.lab.run()
     assert run.path == killed.run.path
     assert fingerprint(run.evidence(ExecutionId(cell="c01", repeat=1))) == killed.first_cell

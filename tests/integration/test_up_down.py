@@ -124,7 +124,7 @@ def test_a_supervisor_whose_command_has_gone_stops_again(home: Path) -> None:
     (home / "up").mkdir(parents=True)
     plan = {"broker": "memory", "nodes": 1, "durability": "L4", "security": None, "directory": str(home / "up")}
     with subprocess.Popen(
-        [sys.executable, "-m", "brokerlab.cli.supervise"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "brokerlab.background"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         out, _ = process.communicate(json.dumps(plan) + "\n", timeout=200)
     status = json.loads(out)

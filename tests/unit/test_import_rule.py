@@ -33,8 +33,10 @@ ALLOWED: dict[str, set[str]] = {
     "pipeline": {"pipeline", "evidence", "results", "judge"},
     "results": {"results", "evidence"},
     "report": {"report", "results", "judge"},
+    "doctor": {"doctor", "install", "brokers.registry"},
+    "cli": {"cli", "lab", "background", "doctor", "results", "workload", "brokers.contract", "brokers.registry"},
 }
-SEE_EVERYTHING = {"runner", "execution", "cli"}
+SEE_EVERYTHING = {"lab", "background", "runner", "execution"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -81,4 +83,7 @@ def test_the_rule_itself_can_fail() -> None:
     assert not may("report.page", "pipeline.session")
     assert not may("brokers.kafka.driver", "brokers.nats.driver")
     assert not may("model.plan", "errors")
+    assert not may("cli.commands.run", "runner")
+    assert not may("cli.commands.analyze", "pipeline.analyze")
+    assert may("cli.commands.run", "lab")
     assert may("runner", "load.agents")

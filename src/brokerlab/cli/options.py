@@ -10,6 +10,7 @@ from brokerlab.home import runs_directory
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+fresh = click.option("--fresh", is_flag=True, help="Begin a new run even where an unfinished one could be resumed.")
 runs = click.option(
     "--runs",
     "runs",

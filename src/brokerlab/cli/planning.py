@@ -44,26 +44,16 @@ def plan_from(
     endpoints: tuple[str, ...],
 ) -> RunPlan:
     """The checked plan. `source` is a workload file or the name of a shipped one."""
-    from brokerlab.brokers.registry import BROKERS, broker_named
-    from brokerlab.workload.load import plan_workload
+    from brokerlab import lab
 
-    try:
-        return plan_workload(
-            source,
-            overrides=overrides,
-            brokers=broker_names(brokers),
-            repeats=repeats,
-            tag=tag,
-            endpoints=given_endpoints(endpoints),
-            broker_named=broker_named,
-            known_brokers=tuple(BROKERS),
-        )
-    except UnicodeDecodeError:
-        raise UserError(
-            f"{source} is not a text file", hint="a workload is YAML in UTF-8: see brokerlab init"
-        ) from None
-    except PermissionError as e:
-        raise UserError(f"{e.filename} may not be read", hint="look at its permissions") from None
+    return lab.plan(
+        source,
+        overrides=overrides,
+        brokers=broker_names(brokers),
+        repeats=repeats,
+        tag=tag,
+        endpoints=given_endpoints(endpoints),
+    )
 
 
 def broker_names(given: str | None) -> tuple[str, ...] | None:

@@ -12,21 +12,12 @@ from typing import TYPE_CHECKING
 import click
 
 from brokerlab.cli.text import duration_text
+from brokerlab.model.listener import RunListener, SilentListener
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from brokerlab.model.listener import RunListener
-
 PLAIN_EVERY_S = 10.0  # elsewhere than on a terminal a line is for a log, not for the eye
-
-
-class SilentListener:
-    def stage(self, text: str) -> None: ...
-
-    def progress(self, done: float, text: str) -> None: ...
-
-    def note(self, text: str) -> None: ...
 
 
 class PlainListener:

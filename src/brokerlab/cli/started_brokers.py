@@ -1,16 +1,10 @@
-"""Brokers that `up` started: where they are kept, and what is said about them."""
+"""What is printed about brokers that `up` started."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from brokerlab.cli.text import duration_text
-from brokerlab.home import cache_directory
-
-
-def started_brokers_directory() -> Path:
-    return cache_directory() / "up"
 
 
 def status_lines(status: dict[str, Any]) -> list[str]:

@@ -11,7 +11,8 @@ import click
 from brokerlab.cli.text import aligned, count_text, latency_number, latency_unit
 
 if TYPE_CHECKING:
-    from brokerlab.results.directory import RunDirectory
+    from brokerlab.lab import Answer
+    from brokerlab.model.plan import RunPlan
     from brokerlab.results.verdict import Verdict
 
 Row = dict[str, Any]  # of run_summary
@@ -98,12 +99,9 @@ def _delivery_line(verdict: Verdict) -> str:
     return click.style(text, fg="red", bold=True) if verdict.delivery_violated else text
 
 
-def read_summary(run: RunDirectory) -> list[dict[str, Any]]:
-    """Rows of the table run_summary; none while the run has not been analysed."""
-    from brokerlab.results.reader import read_rows
-    from brokerlab.results.tables import RUN_SUMMARY
-
-    return read_rows(run, RUN_SUMMARY)
+def left_out_lines(plan: RunPlan) -> list[str]:
+    """Brokers that `all` means and that are not run."""
+    return [f"left out: {one.broker}: {one.reason}" for one in plan.left_out]
 
 
 def summary_lines(rows: list[dict[str, Any]], width: int | None = None) -> list[str]:
@@ -179,8 +177,8 @@ def _interval(row: Row | None, unit: str | None) -> str:
     return "" if low == high else f"{low}..{high}"
 
 
-def answer_lines(run: RunDirectory, verdict: Verdict) -> list[str]:
+def answer_lines(answer: Answer) -> list[str]:
     """All that is printed after a run."""
-    table = summary_lines(read_summary(run), terminal_width())
-    report = [f"report: {run.report_file}"] if run.report_file.exists() else []
-    return [*verdict_lines(verdict), *(["", *table] if table else []), "", f"run:    {run.path}", *report]
+    table = summary_lines(answer.summary(), terminal_width())
+    places = [f"run:    {answer.run.path}", f"report: {answer.report}"]
+    return [*verdict_lines(answer.verdict), *(["", *table] if table else []), "", *places]

@@ -135,6 +135,13 @@ class Security(Frozen):
             return "password without TLS"
         return " and ".join({"tls": "TLS", "password": "password"}[a] for a in self.asks())
 
+    def description(self) -> str:
+        """For people: `words`, the user and where the password is looked up."""
+        if self.password is None:
+            return self.words()
+        note = "" if self.tls else "; the password crosses the wire readable"
+        return f"{self.words()}, user {self.user}, password in {self.password}{note}"
+
 
 class FaultPlan(Frozen):
     """One thing that goes wrong on purpose, so long after the beginning of the measure phase."""

@@ -1,4 +1,4 @@
-"""What is printed when a run has been analysed, and that the exit code is the verdict's."""
+"""What is printed when a run has been analyzed, and that the exit code is the verdict's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 import pytest
-from cli_runs import MISSED, NAME, NOT_DELIVERED, make_run, make_verdict, write_answer
-from click.testing import CliRunner
+from cli_runs import MISSED, NOT_DELIVERED, make_run, make_verdict, write_answer
 
 from brokerlab.cli import main as front
+from brokerlab.cli.answer import print_answer
 from brokerlab.cli.verdict_text import verdict_lines
+from brokerlab.lab import Answer
 from brokerlab.results.verdict import Verdict
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "running.md"
@@ -31,18 +32,18 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "running.md"
     ids=["valid", "cannot tell", "invalid", "violated", "violated and invalid", "missed"],
 )
 def test_the_exit_code_is_the_verdicts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict, code: int
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: Verdict, code: int
 ) -> None:
-    write_answer(make_run(tmp_path), verdict)
-    monkeypatch.setattr("brokerlab.cli.commands.analyze.analyse_and_report", lambda *_: verdict)
-    result = CliRunner().invoke(front.cli, ["analyze", NAME, "--runs", str(tmp_path)])
-    assert result.exit_code == code
-    first = result.stdout.splitlines()[0]
-    assert first.strip().startswith(verdict.verdict.upper())
-    assert verdict.headline in first
-    said = CliRunner().invoke(front.cli, ["analyze", NAME, "--runs", str(tmp_path), "--json"])
-    assert said.exit_code == code
-    assert json.loads(said.stdout)["exit_code"] == code
+    run = make_run(tmp_path)
+    write_answer(run, verdict)
+    answer = Answer(run, verdict, run.report_file)
+    assert print_answer(answer, as_json=False) == code
+    lines = click.unstyle(capsys.readouterr().out).splitlines()
+    assert lines[0].strip().startswith(verdict.verdict.upper())
+    assert verdict.headline in lines[0]
+    assert f"report: {run.report_file}" in lines
+    assert print_answer(answer, as_json=True) == code
+    assert json.loads(capsys.readouterr().out)["exit_code"] == code
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from brokerlab.cli import checks, measurements
-from brokerlab.cli.checks import Finding
 from brokerlab.cli.main import cli
+from brokerlab.doctor import checks, measurements
+from brokerlab.doctor.checks import Finding
 
 
 def _doctor(monkeypatch: pytest.MonkeyPatch, findings: list[Finding], *args: str) -> tuple[int, str]:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from brokerlab import lab
 from brokerlab.brokers.registry import BROKERS
-from brokerlab.cli.estimate import estimate
 from brokerlab.cli.main import cli
-from brokerlab.cli.planning import given_endpoints, plan_from
+from brokerlab.cli.planning import given_endpoints
 from brokerlab.errors import UserError
 
 
@@ -50,12 +50,12 @@ def test_plan_as_json_holds_plan_estimate_and_settings() -> None:
 
 
 def test_the_estimate_grows_with_repeats_and_knows_no_disk_for_a_closed_loop() -> None:
-    one = estimate(plan_from("steady", (), "memory", 1, None, ()))
-    two = estimate(plan_from("steady", (), "memory", 2, None, ()))
+    one = lab.estimate(lab.plan("steady", brokers=["memory"], repeats=1))
+    two = lab.estimate(lab.plan("steady", brokers=["memory"], repeats=2))
     assert two.seconds > one.seconds
     assert two.evidence_bytes == 2 * one.evidence_bytes
     assert two.broker_data_bytes == one.broker_data_bytes
-    closed = estimate(plan_from("max-throughput", (), "memory", 1, None, ()))
+    closed = lab.estimate(lab.plan("max-throughput", brokers=["memory"], repeats=1))
     assert closed.broker_data_bytes is None
 
 

@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from brokerlab.cli.progress import PLAIN_EVERY_S, PlainListener, SilentListener, TerminalListener, listening
+from brokerlab.cli.progress import PLAIN_EVERY_S, PlainListener, TerminalListener, listening
+from brokerlab.model.listener import SilentListener
 
 
 class _Clock:

@@ -43,7 +43,7 @@ def test_runs_are_listed_newest_last_with_their_verdict(runs: Path) -> None:
     lines = _brokerlab("list", "runs").stdout.splitlines()
     assert "complete" in lines[0]
     assert "incomplete (1/4)" in lines[1]
-    assert "not analysed" in lines[1]
+    assert "not analyzed" in lines[1]
 
 
 def test_a_run_that_cannot_be_read_is_listed_with_the_reason(runs: Path) -> None:
@@ -96,7 +96,7 @@ def test_show_says_what_is_incomplete_and_why(runs: Path) -> None:
     assert "incomplete, 1 of 4 executions finished" in out
     assert "kafka-1 ended" in out
     assert "cut off" in out
-    assert "not analysed yet: brokerlab analyze" in out
+    assert "not analyzed yet: brokerlab analyze" in out
     shown = json.loads(_brokerlab("show", "abc123", "--json").stdout)
     assert {(e["cell"], e["repeat"]): e["state"] for e in shown["executions"]} == {
         ("c01", 1): "finished", ("c02", 1): "failed", ("c02", 2): "interrupted", ("c01", 2): "waiting",
@@ -180,7 +180,7 @@ def test_rm_refuses_a_run_in_progress(runs: Path) -> None:
     assert _brokerlab("rm", NAME, "--yes").exit_code == 0
 
 
-def test_report_of_a_run_without_verdict_says_to_analyse_first(runs: Path) -> None:
+def test_report_of_a_run_without_verdict_says_to_analyze_first(runs: Path) -> None:
     make_run(runs)
     result = _brokerlab("report", NAME)
     assert result.exit_code == 2

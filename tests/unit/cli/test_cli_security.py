@@ -12,11 +12,13 @@ import yaml
 from cli_runs import make_run
 from click.testing import CliRunner, Result
 
+from brokerlab import background
 from brokerlab.brokers.memory.broker import BROKER as MEMORY
 from brokerlab.cli.commands.up import demanded_security
 from brokerlab.cli.main import cli
 from brokerlab.cli.started_brokers import status_lines
 from brokerlab.errors import UserError
+from brokerlab.model.plan import Security
 
 PLANTED = "hunter2-5527"
 SECURITY = {"tls": True, "user": "lab", "password": "env:BROKERLAB_TEST_SECRET"}
@@ -96,15 +98,14 @@ def test_show_says_how_brokers_were_asked(tmp_path: Path) -> None:
 
 
 def test_up_takes_a_reference_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    can = replace(MEMORY.capabilities, security=("tls", "password"))
     monkeypatch.setenv("BROKERLAB_TEST_SECRET", "hush-4711")
-    assert demanded_security("memory", can, False, None, None) is None
-    wanted = demanded_security("memory", can, True, "lab", "env:BROKERLAB_TEST_SECRET")
+    assert demanded_security(False, None, None) is None
+    wanted = demanded_security(True, "lab", "env:BROKERLAB_TEST_SECRET")
     assert wanted is not None
     assert wanted.words() == "TLS and password"
     (tmp_path / "word").write_text("hush-4711\n")
     monkeypatch.chdir(tmp_path)
-    kept = demanded_security("memory", can, False, "lab", "file:word")
+    kept = demanded_security(False, "lab", "file:word")
     assert kept is not None
     assert kept.password == f"file:{tmp_path / 'word'}"
     for user, password, why in (
@@ -112,10 +113,13 @@ def test_up_takes_a_reference_and_nothing_else(tmp_path: Path, monkeypatch: pyte
         ("lab", PLANTED, "by reference"), ("lab", "env:BROKERLAB_TEST_NOWHERE", "not set"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=why) as caught:
-            demanded_security("memory", can, True, user, password)
+            demanded_security(True, user, password)
         assert PLANTED not in str(caught.value)
-    with pytest.raises(UserError, match="cannot be asked for TLS"):
-        demanded_security("memory", MEMORY.capabilities, True, None, None)
+
+
+def test_up_refuses_security_that_the_broker_does_not_have() -> None:
+    with pytest.raises(UserError, match="memory does not support TLS"):
+        background.up("memory", security=Security(tls=True))
 
 
 def test_status_names_the_reference_only() -> None:

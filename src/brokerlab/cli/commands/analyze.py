@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.finish import analyse_and_report, print_answer
+from brokerlab.cli.answer import print_answer
+from brokerlab.cli.progress import listening
 
 
 @click.command()
@@ -20,9 +21,9 @@ def command(run: str, runs: Path | None, as_json: bool, quiet: bool) -> int:
 
     The exit code is the verdict's, as after `run`.
     """
-    from brokerlab.results.directory import find_run
+    from brokerlab import lab
 
-    found = find_run(options.runs_root(runs), run)
-    verdict = analyse_and_report(found, quiet)
-    print_answer(found, verdict, as_json)
-    return int(verdict.exit_code())
+    found = lab.find_run(run, options.runs_root(runs))
+    with listening(quiet) as listener:
+        answer = lab.analyze(found, listener=listener)
+    return print_answer(answer, as_json)

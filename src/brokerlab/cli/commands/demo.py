@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.commands.run import run_to_answer
+from brokerlab.cli.answer import print_answer
 from brokerlab.cli.planning import plan_from, planning_options
+from brokerlab.cli.progress import listening
 from brokerlab.cli.text import duration_text
 
 WORKLOAD = "demo"
@@ -16,7 +17,7 @@ WORKLOAD = "demo"
 
 @click.command()
 @planning_options
-@click.option("--fresh", is_flag=True, help="Begin a new run even where an unfinished one could be resumed.")
+@options.fresh
 @options.runs
 @options.as_json
 @options.quiet
@@ -32,14 +33,15 @@ def command(
     quiet: bool,
 ) -> int:
     """Run the shipped demo workload: real brokers, real load, every message accounted for."""
-    from brokerlab.cli.estimate import estimate
+    from brokerlab import lab
 
     plan = plan_from(WORKLOAD, overrides, brokers, repeats, tag, endpoints)
-    root = options.runs_root(runs)
     if not quiet:
-        about = duration_text(estimate(plan).seconds)
+        about = duration_text(lab.estimate(plan).seconds)
         click.echo(f"{plan.question or plan.name}\n{len(plan.order)} executions, about {about}", err=True)
-    code = run_to_answer(plan, root, fresh=fresh, as_json=as_json, quiet=quiet)
+    with listening(quiet) as listener:
+        answer = lab.run(plan, options.runs_root(runs), listener=listener, fresh=fresh)
+    code = print_answer(answer, as_json)
     if not as_json and not quiet:
         click.echo("next:   brokerlab init my.yaml; brokerlab plan my.yaml; brokerlab run my.yaml")
     return code

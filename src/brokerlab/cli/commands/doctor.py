@@ -24,7 +24,7 @@ def command(runs: Path | None, as_json: bool, quiet: bool) -> int:
 
     Exit code 0 when a run can work here, 3 when something required is missing.
     """
-    from brokerlab.cli.checks import all_findings
+    from brokerlab.doctor.checks import all_findings
 
     with listening(quiet) as say:
         findings = all_findings(options.runs_root(runs), lambda text: say.progress(0.0, text))

@@ -35,12 +35,10 @@ def command(broker: str, as_json: bool, quiet: bool) -> int:
 
 
 def _install(name: str, quiet: bool) -> Installation:
-    from brokerlab.brokers.registry import broker_named
+    from brokerlab import lab
 
-    front = broker_named(name)
-    with listening(quiet) as say:
-        say.stage(f"installing {name}")
-        return front.install(lambda what, done: say.progress(done, what))
+    with listening(quiet) as listener:
+        return lab.install(name, listener=listener)
 
 
 def _install_all(quiet: bool, as_json: bool) -> int:

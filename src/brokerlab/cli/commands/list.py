@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.run_state import execution_states, in_progress, state_word
 from brokerlab.cli.text import aligned, print_json
 
 
@@ -35,12 +34,10 @@ def command(what: str, runs: Path | None, as_json: bool) -> int:
 
 def brokers() -> list[dict[str, Any]]:
     """Every broker of the registry: what it can do and whether it can do it here."""
-    from brokerlab.brokers.registry import BROKERS, broker_named
+    from brokerlab import lab
 
     rows = []
-    for name in BROKERS:
-        front = broker_named(name)
-        here = front.installation()
+    for front, here in lab.brokers():
         can = dataclasses.asdict(front.capabilities)
         levels = {str(n): [str(x) for x in levels] for n, levels in can.pop("durability_levels").items()}
         rows.append(
@@ -74,13 +71,10 @@ def broker_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def workloads() -> list[dict[str, Any]]:
-    from brokerlab.brokers.registry import BROKERS, broker_named
-    from brokerlab.workload import shipped
-    from brokerlab.workload.load import plan_workload
+    from brokerlab import lab
 
     rows = []
-    for name in shipped.names():
-        plan = plan_workload(name, broker_named=broker_named, known_brokers=tuple(BROKERS))
+    for name, plan in lab.workloads().items():
         rows.append(
             {
                 "name": name,
@@ -102,28 +96,25 @@ def run_rows(root: Path) -> list[dict[str, Any]]:
     """Runs under `root`, oldest first; one whose files cannot be read is listed with the reason."""
     from brokerlab.errors import DamagedFileError
     from brokerlab.results.directory import run_directories
+    from brokerlab.results.run_state import run_state
 
     rows: list[dict[str, Any]] = []
     for run in run_directories(root):
         row: dict[str, Any] = {"run": run.name, "path": str(run.path)}
         try:
-            plan = run.plan()
-            running = in_progress(run)
-            states = execution_states(run, plan, running)
-            verdict = run.verdict()
+            now = run_state(run)
         except (DamagedFileError, OSError) as e:
             rows.append({**row, "state": "unreadable", "verdict": None, "headline": str(e).splitlines()[0]})
             continue
-        finished = sum(s.state == "finished" for s in states)
         rows.append(
             {
                 **row,
-                "tag": plan.tag,
-                "state": state_word(states, running),
-                "finished": finished,
-                "planned": len(states),
-                "verdict": verdict.verdict if verdict else None,
-                "headline": verdict.headline if verdict else "",
+                "tag": now.plan.tag,
+                "state": now.word,
+                "finished": now.finished,
+                "planned": len(now.executions),
+                "verdict": now.verdict.verdict if now.verdict else None,
+                "headline": now.verdict.headline if now.verdict else "",
             }
         )
     return rows
@@ -135,5 +126,5 @@ def run_lines(rows: list[dict[str, Any]]) -> list[str]:
     table = []
     for r in rows:
         done = f" ({r['finished']}/{r['planned']})" if r["state"] not in ("complete", "unreadable") else ""
-        table.append([r["run"], f"{r['state']}{done}", r["verdict"] or "not analysed", r["headline"]])
+        table.append([r["run"], f"{r['state']}{done}", r["verdict"] or "not analyzed", r["headline"]])
     return aligned(table)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from brokerlab.cli import options
 from brokerlab.cli.planning import plan_from, planning_options
 from brokerlab.cli.text import aligned, bytes_text, count_text, duration_text, print_json
+from brokerlab.cli.verdict_text import left_out_lines
 
 if TYPE_CHECKING:
-    from brokerlab.brokers.contract import Broker
-    from brokerlab.cli.estimate import Estimate
-    from brokerlab.model.plan import CellPlan, RunPlan, Security
+    from brokerlab.lab import Estimate, PlannedSettings
+    from brokerlab.model.plan import CellPlan, RunPlan
 
 
 @click.command()
@@ -31,63 +31,21 @@ def command(
     as_json: bool,
 ) -> int:
     """Show what FILE (or a shipped workload's name) would do, and start nothing."""
-    from brokerlab.cli.estimate import estimate
+    from brokerlab import lab
 
     plan = plan_from(file, overrides, brokers, repeats, tag, endpoints)
-    rough = estimate(plan)
-    settings = {c.cell: _settings(c) for c in plan.cells}
+    rough = lab.estimate(plan)
+    settings = {c.cell: lab.planned_settings(c) for c in plan.cells}
     if as_json:
-        print_json({"plan": plan.model_dump(mode="json"), "estimate": vars(rough), "settings": settings})
+        by_cell = {cell: vars(used) for cell, used in settings.items()}
+        print_json({"plan": plan.model_dump(mode="json"), "estimate": vars(rough), "settings": by_cell})
         return 0
     for line in _lines(plan, rough, settings):
         click.echo(line)
     return 0
 
 
-def _settings(cell: CellPlan) -> dict[str, Any]:
-    """What the cell would use, as far as it is known before any broker is asked."""
-    from brokerlab import native
-    from brokerlab.brokers.contract import PlansDurability
-    from brokerlab.brokers.registry import broker_named
-
-    front = broker_named(cell.broker)
-    why_not = native.why_not()
-    because = front.planned_durability(cell).because if isinstance(front, PlansDurability) else {}
-    return {
-        "broker": _product(front, cell),
-        "durability": str(cell.durability),
-        "durability_because": because,
-        "acknowledgement": front.capabilities.acknowledgement,
-        "security": security_text(cell.security),
-        "faults": [f"{f.kind} {f.target} {f.at_s:g} s into measure" for f in cell.faults],
-        "driver": cell.driver,
-        "native_library": "available" if not why_not else f"not available: {why_not}",
-        "broker_settings": dict(cell.broker_settings),
-        "client_settings": dict(cell.client_settings),
-    }  # fmt: skip
-
-
-def _product(front: Broker, cell: CellPlan) -> str:
-    if cell.endpoint:
-        return f"{front.product} at {','.join(cell.endpoint)}"
-    return f"{front.product} {front.installation().version or front.version}"
-
-
-def security_text(security: Security | None) -> str | None:
-    """What is asked of whom, and where the password is looked for; None without security."""
-    if security is None:
-        return None
-    who = f", user {security.user}, password in {security.password}" if security.password is not None else ""
-    note = "; the password crosses the wire readable" if security.password is not None and not security.tls else ""
-    return f"{security.words()}{who}{note}"
-
-
-def left_out_lines(plan: RunPlan) -> list[str]:
-    """Brokers that `all` means and that are not run."""
-    return [f"left out: {one.broker}: {one.reason}" for one in plan.left_out]
-
-
-def _lines(plan: RunPlan, rough: Estimate, settings: dict[str, dict[str, Any]]) -> list[str]:
+def _lines(plan: RunPlan, rough: Estimate, settings: dict[str, PlannedSettings]) -> list[str]:
     lines = [click.style(plan.name, bold=True)]
     if plan.question:
         lines.append(f"question: {plan.question}")
@@ -126,7 +84,7 @@ def _cell_table(cells: tuple[CellPlan, ...]) -> list[str]:
 
 def load_text(cell: CellPlan) -> str:
     """The load in a few words: "20,000/s poisson, 1.0 KiB"."""
-    from brokerlab.cli.estimate import mean_message_bytes, mean_rate_per_s
+    from brokerlab.workload.estimate import mean_message_bytes, mean_rate_per_s
 
     rate, size = mean_rate_per_s(cell), mean_message_bytes(cell)
     schedule = cell.producers.schedule
@@ -134,17 +92,17 @@ def load_text(cell: CellPlan) -> str:
     return f"{what}, {bytes_text(size) if size is not None else cell.producers.payload.kind}"
 
 
-def _setting_lines(settings: dict[str, Any]) -> list[str]:
-    because = ", ".join(f"{k}={v}" for k, v in settings["durability_because"].items())
+def _setting_lines(used: PlannedSettings) -> list[str]:
+    because = ", ".join(f"{k}={v}" for k, v in used.durability_because.items())
     rows = [
-        ["  broker", settings["broker"]],
-        ["  durability", f"{settings['durability']}{f' because {because}' if because else ''}"],
-        ["  acknowledged", settings["acknowledgement"]],
-        *([["  security", settings["security"]]] if settings["security"] else []),
-        *(["  fault", text] for text in settings["faults"]),
-        ["  driver", f"{settings['driver']} (C library {settings['native_library']})"],
+        ["  broker", used.broker],
+        ["  durability", f"{used.durability}{f' because {because}' if because else ''}"],
+        ["  acknowledged", used.acknowledgement],
+        *([["  security", used.security]] if used.security else []),
+        *(["  fault", text] for text in used.faults),
+        ["  driver", f"{used.driver} (C library {used.native_library})"],
     ]
-    for name in ("broker_settings", "client_settings"):
-        if settings[name]:
-            rows.append([f"  {name}", ", ".join(f"{k}={v}" for k, v in settings[name].items())])
+    for name, given in (("broker_settings", used.broker_settings), ("client_settings", used.client_settings)):
+        if given:
+            rows.append([f"  {name}", ", ".join(f"{k}={v}" for k, v in given.items())])
     return aligned(rows)

@@ -16,14 +16,10 @@ from brokerlab.cli.text import print_json
 @options.as_json
 def command(run: str, runs: Path | None, as_json: bool) -> int:
     """Rebuild the HTML report of RUN from its tables and print its path."""
-    from brokerlab.errors import UserError
-    from brokerlab.report.page import write_report
-    from brokerlab.results.directory import find_run
+    from brokerlab import lab
 
-    found = find_run(options.runs_root(runs), run)
-    if not found.verdict_file.exists():
-        raise UserError(f"{found.name} has not been analysed", hint=f"brokerlab analyze {found.name}")
-    path = write_report(found)
+    found = lab.find_run(run, options.runs_root(runs))
+    path = lab.report(found)
     if as_json:
         print_json({"run": found.name, "report": str(path)})
     else:

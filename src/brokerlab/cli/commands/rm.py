@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.run_state import exclusively
 from brokerlab.cli.text import bytes_text, print_json
 
 
@@ -20,22 +18,19 @@ from brokerlab.cli.text import bytes_text, print_json
 @options.as_json
 def command(run: str, runs: Path | None, yes: bool, as_json: bool) -> int:
     """Delete RUN with its evidence. Refused while the run is in progress."""
+    from brokerlab import lab
     from brokerlab.errors import ExitCode, UserError
-    from brokerlab.results.directory import find_run
+    from brokerlab.results.run_state import delete_run, size_bytes
 
-    found = find_run(options.runs_root(runs), run)
-    with exclusively(found.path):
-        size = sum(f.stat().st_size for f in found.path.rglob("*") if f.is_file())
-        if not yes:
-            if not sys.stdin.isatty():
-                raise UserError("not asked, not deleted: there is no terminal to ask on", hint="give --yes to delete")
-            if not click.confirm(f"Delete {found.path} ({bytes_text(size)})?", err=True):
-                click.echo("kept", err=True)
-                return int(ExitCode.USER)
-        # Renamed first: a deletion that is cut off leaves nothing that looks like a run.
-        doomed = found.path.with_name(f".deleting-{found.name}")
-        found.path.rename(doomed)
-        shutil.rmtree(doomed)
+    found = lab.find_run(run, options.runs_root(runs))
+    size = size_bytes(found)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UserError(f"{found.name} was not deleted: there is no terminal to ask on", hint="give --yes")
+        if not click.confirm(f"Delete {found.path} ({bytes_text(size)})?", err=True):
+            click.echo("kept", err=True)
+            return int(ExitCode.USER)
+    delete_run(found)
     if as_json:
         print_json({"deleted": found.name, "bytes": size})
     else:

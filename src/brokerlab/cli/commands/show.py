@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.commands.plan import left_out_lines, security_text
-from brokerlab.cli.run_state import ExecutionState, execution_states, in_progress, state_word
 from brokerlab.cli.text import aligned, print_json
-from brokerlab.cli.verdict_text import read_summary, summary_lines, terminal_width, verdict_lines
+from brokerlab.cli.verdict_text import left_out_lines, summary_lines, terminal_width, verdict_lines
 
 if TYPE_CHECKING:
     from brokerlab.model.plan import RunPlan
+    from brokerlab.results.directory import RunDirectory
+    from brokerlab.results.run_state import RunState
 
 
 @click.command()
@@ -23,44 +23,50 @@ if TYPE_CHECKING:
 @options.as_json
 def command(run: str, runs: Path | None, as_json: bool) -> int:
     """Show RUN: what was asked, its state, verdict and figures. "last" is the newest; part of a name will do."""
-    from brokerlab.results.directory import find_run
+    from brokerlab import lab
+    from brokerlab.results.run_state import run_state
 
-    found = find_run(options.runs_root(runs), run)
-    plan = found.plan()
-    running = in_progress(found)
-    states = execution_states(found, plan, running)
-    verdict = found.verdict()
+    found = lab.find_run(run, options.runs_root(runs))
+    now = run_state(found)
     report = found.report_file if found.report_file.exists() else None
     if as_json:
         print_json(
             {
                 "run": found.name,
                 "path": str(found.path),
-                "state": state_word(states, running),
-                "in_progress": running,
-                "complete": all(s.state == "finished" for s in states),
-                "plan": plan.model_dump(mode="json"),
-                "executions": [vars(s) for s in states],
-                "verdict": verdict.model_dump(mode="json") if verdict else None,
-                "summary": read_summary(found),
+                "state": now.word,
+                "in_progress": now.in_progress,
+                "complete": now.complete,
+                "plan": now.plan.model_dump(mode="json"),
+                "executions": [vars(e) for e in now.executions],
+                "verdict": now.verdict.model_dump(mode="json") if now.verdict else None,
+                "summary": _summary(found),
                 "report": str(report) if report else None,
             }
         )
         return 0
-    for line in [*_asked_lines(found.name, plan), *_state_lines(plan, states, running), ""]:
+    for line in [*_asked_lines(found.name, now.plan), *_state_lines(now), ""]:
         click.echo(line)
-    if verdict is None:
-        click.echo(f"not analysed yet: brokerlab analyze {found.name}")
+    if now.verdict is None:
+        click.echo(f"not analyzed yet: brokerlab analyze {found.name}")
     else:
-        for line in [*verdict_lines(verdict), "", *summary_lines(read_summary(found), terminal_width())]:
+        for line in [*verdict_lines(now.verdict), "", *summary_lines(_summary(found), terminal_width())]:
             click.echo(line)
     click.echo("")
     click.echo(f"run:    {found.path}")
     if report is not None:
         click.echo(f"report: {report}")
-    elif verdict is not None:
+    elif now.verdict is not None:
         click.echo(f"report: none yet, brokerlab report {found.name}")
     return 0
+
+
+def _summary(run: RunDirectory) -> list[dict[str, Any]]:
+    """Rows of the table run_summary; none while the run has not been analyzed."""
+    from brokerlab.results.reader import read_rows
+    from brokerlab.results.tables import RUN_SUMMARY
+
+    return read_rows(run, RUN_SUMMARY)
 
 
 def _asked_lines(name: str, plan: RunPlan) -> list[str]:
@@ -70,20 +76,19 @@ def _asked_lines(name: str, plan: RunPlan) -> list[str]:
     lines.append(f"workload: {plan.workload_file}" + (f" with {', '.join(plan.overrides)}" if plan.overrides else ""))
     if plan.tag:
         lines.append(f"tag:      {plan.tag}")
-    asked = {c.broker: security_text(c.security) for c in plan.cells if c.security is not None}
+    asked = {c.broker: c.security.description() for c in plan.cells if c.security is not None}
     lines += [f"security: {broker}: {text}" for broker, text in asked.items()]
     return [*lines, *left_out_lines(plan)]
 
 
-def _state_lines(plan: RunPlan, states: list[ExecutionState], running: bool) -> list[str]:
+def _state_lines(now: RunState) -> list[str]:
     """How many executions are finished; the others by name, with the reason."""
-    finished = sum(s.state == "finished" for s in states)
-    word = state_word(states, running)
-    lines = [f"state:    {word}, {finished} of {len(states)} executions finished"]
-    labels = {c.cell: c.label for c in plan.cells}
-    rest = [s for s in states if s.state != "finished"]
-    rows = [[f"  {s.state}", f"{labels[s.cell]}, repeat {s.repeat}", s.reason or ""] for s in rest]
-    lines.extend(aligned(rows))
-    if word in ("incomplete", "failed"):
-        lines.append("  the same `brokerlab run` command resumes it; finished executions are kept")
+    lines = [f"state:    {now.word}, {now.finished} of {len(now.executions)} executions finished"]
+    labels = {c.cell: c.label for c in now.plan.cells}
+    rest = [e for e in now.executions if e.state != "finished"]
+    lines.extend(aligned([[f"  {e.state}", f"{labels[e.cell]}, repeat {e.repeat}", e.reason or ""] for e in rest]))
+    if now.word == "incomplete":
+        lines.append("  the same `brokerlab run` command resumes it; executions that have ended are kept")
+    if now.word == "failed":
+        lines.append("  a failure is a result and is kept; the same `brokerlab run` command begins a new run")
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from brokerlab.cli import options
-from brokerlab.cli.started_brokers import started_brokers_directory, status_lines
+from brokerlab.cli.started_brokers import status_lines
 from brokerlab.cli.text import print_json
 
 
@@ -14,21 +14,18 @@ from brokerlab.cli.text import print_json
 @options.as_json
 def command(broker: str | None, as_json: bool) -> int:
     """Show BROKER, or every broker, that `brokerlab up` started: endpoint, processes, uptime."""
-    from brokerlab.brokers.registry import BROKERS, broker_named
-    from brokerlab.processes import daemon
+    from brokerlab import background
 
-    if broker is not None:
-        broker_named(broker)
-    answers = {}
-    for name in [broker] if broker is not None else list(BROKERS):
-        answer = daemon.ask(started_brokers_directory(), name, "status")
-        if answer is not None or broker is not None:
-            answers[name] = answer if answer is not None else {"broker": name, "state": "down"}
+    if broker is None:
+        answers = background.statuses()
+    else:
+        answers = [background.status(broker) or {"broker": broker, "state": "down"}]
     if as_json:
-        print_json(list(answers.values()) if broker is None else answers[broker])
-    elif not answers:
+        print_json(answers if broker is None else answers[0])
+        return 0
+    if not answers:
         click.echo("no broker is up")
-    for answer in answers.values() if not as_json else ():
+    for answer in answers:
         for line in status_lines(answer) if answer["state"] != "down" else [f"{answer['broker']}: down"]:
             click.echo(line)
     return 0

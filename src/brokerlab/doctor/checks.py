@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from brokerlab.brokers.registry import BROKERS
-from brokerlab.cli import measurements
-from brokerlab.cli.text import bytes_text, latency_text
+from brokerlab.doctor import measurements
+from brokerlab.model.quantities import format_bytes, format_duration_ns
 
 State = Literal["fine", "note", "warning", "missing"]
 
@@ -41,9 +41,7 @@ class Finding:
 def check_host() -> list[Finding]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     cores = len(os.sched_getaffinity(0))
-    said = (
-        f"{cores} core{'s' if cores > 1 else ''}, {bytes_text(memory)} memory, {platform.system()} {platform.release()}"
-    )
+    said = f"{cores} core{'s' if cores > 1 else ''}, {format_bytes(memory)} memory, {platform.system()} {platform.release()}"
     findings = [Finding("host", "fine", said)]
     if cores < 2:
         findings.append(Finding("cores", "warning", "one core: agents and broker share it", "nproc"))
@@ -124,7 +122,7 @@ def check_disk(runs: Path) -> list[Finding]:
     free = shutil.disk_usage(where).free
     state: State = "fine" if free >= FREE_WANTED_BYTES else "warning" if free >= FREE_NEEDED_BYTES else "missing"
     fix = None if state == "fine" else "export BROKERLAB_RUNS=<a directory on a larger disk>"
-    findings = [Finding("free space", state, f"{bytes_text(free)} in {where}", fix, free)]
+    findings = [Finding("free space", state, f"{format_bytes(free)} in {where}", fix, free)]
     if not os.access(where, os.W_OK):
         text = f"runs cannot be written in {where}"
         return [
@@ -133,7 +131,7 @@ def check_disk(runs: Path) -> list[Finding]:
         ]
     times = measurements.fsync_times_ns(where)
     p50, p99 = measurements.quantile(times, 0.5), measurements.quantile(times, 0.99)
-    said = f"p50 {latency_text(p50)}, p99 {latency_text(p99)} for 4 KiB ({len(times)} times) in {where}"
+    said = f"p50 {format_duration_ns(p50)}, p99 {format_duration_ns(p99)} for 4 KiB ({len(times)} times) in {where}"
     return [*findings, Finding("fsync", "fine", said, None, p99)]
 
 
@@ -144,7 +142,7 @@ def check_pacing() -> list[Finding]:
     late = p99 > LATENESS_WANTED_NS
     busy = other_cores > OTHER_LOAD_CORES
     find = "ps -eo pcpu,pid,args --sort=-pcpu | head"
-    said = f"a 1 ms sleep ends {latency_text(p99)} late (p99 of {len(lateness)})"
+    said = f"a 1 ms sleep ends {format_duration_ns(p99)} late (p99 of {len(lateness)})"
     return [
         Finding("pacing", "warning" if late else "fine", said, find if late else None, p99),
         Finding(
