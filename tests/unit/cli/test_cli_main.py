@@ -82,6 +82,7 @@ def _raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         (errors.MachineError("no Java"), 3),
         (errors.InstallError("hash differs"), 3),
         (errors.DiskFullError("no space"), 3),
+        (errors.DamagedFileError("plan.json", "it is empty", hint="brokerlab rm it"), 3),
         (errors.BusyError("another run"), 3),
         (errors.BrokerError("refused"), 4),
         (errors.NotReadyError("too slow"), 4),
