@@ -1,4 +1,4 @@
-"""A checked workload to cells: one for every broker and combination of swept values, in an order that is fair."""
+"""A checked workload to cells: one for every broker and combination of swept values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path as FilePath
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.errors import Problem
-from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
@@ -212,12 +211,3 @@ def _consumers_plan(consumers: Consumers | None) -> ConsumersPlan:
         start=consumers.start,
         acknowledge=consumers.acknowledge,
     )
-
-
-def interleaved(cells: tuple[CellPlan, ...], repeats: int) -> tuple[ExecutionId, ...]:
-    """A B C, C B A, A B C, ...: slow drift of the machine falls on all cells alike."""
-    order: list[ExecutionId] = []
-    for repeat in range(1, repeats + 1):
-        turn = cells if repeat % 2 else cells[::-1]
-        order.extend(ExecutionId(cell=cell.cell, repeat=repeat) for cell in turn)
-    return tuple(order)

@@ -16,11 +16,12 @@ from brokerlab.model.plan import CellPlan, Endpoint, LeftOut, RunPlan
 from brokerlab.workload import shipped
 from brokerlab.workload.all_brokers import AllBrokers, BrokerNamed
 from brokerlab.workload.capabilities import capability_problems, own_problems
-from brokerlab.workload.cells import Combination, cell_plan, combinations, concerns, interleaved
+from brokerlab.workload.cells import Combination, cell_plan, combinations, concerns
 from brokerlab.workload.contradictions import contradictions
 from brokerlab.workload.fields import Workload
 from brokerlab.workload.literal_secrets import kept_text, refuse_literals
 from brokerlab.workload.objectives import parse_objective
+from brokerlab.workload.order import interleaved
 from brokerlab.workload.resolved import ca_file_problems, endpoint_problems
 from brokerlab.workload.tree import SETTINGS, Origin, Path, Tree, apply_override, read_tree
 from brokerlab.workload.validation import validated
@@ -199,7 +200,7 @@ def _run_plan(
     tag: str | None,
     now_unix_s: float | None,
 ) -> RunPlan:
-    order = interleaved(cells, workload.repeats)
+    order = interleaved([cell.cell for cell in cells], workload.repeats)
     objectives = tuple(parse_objective(objective) for objective in workload.objectives)
     decides = {
         "name": workload.name,
