@@ -65,7 +65,7 @@ class _Balance:
 
     @staticmethod
     def _from_middle(row: Integers) -> npt.NDArray[np.float64]:
-        return np.arange(len(row)) - (len(row) - 1) / 2
+        return np.arange(len(row), dtype=np.float64) - (len(row) - 1) / 2
 
 
 def _next_row(design: Integers, unused: list[int], balance: _Balance) -> int:
