@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from brokerlab.brokers.contract import Admin, Broker, Cluster
@@ -25,7 +24,8 @@ from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, RunPlan
 from brokerlab.results.directory import RunDirectory
-from brokerlab.secrets import redacted_settings
+from brokerlab.secrets import redacted, redacted_settings
+from brokerlab.take_down import TakeDown, delete_destinations, deletion_by_hand
 
 READY_S = 300.0
 PROBE_READY_S = 15.0
@@ -80,23 +80,35 @@ class Execution:
 
     def run(self) -> Facts:
         """From nothing to evidence. A broker or agent that dies under load is a result, not an error: it is journalled
-        and returned as a failure. Errors before the load begins are raised."""
-        admin: Admin | None = None
+        and returned as a failure. Errors before the load begins are raised; a clean-up that fails is a note."""
+        with TakeDown(self._left_behind) as down:
+            try:
+                endpoint = self._bring_up(down)
+                self._make_destinations(endpoint, down)
+                self._add_processes(down)
+                return self._load(endpoint)
+            except BaseException as e:
+                with contextlib.suppress(DiskFullError):  # what went wrong first is what people must hear of
+                    self._journal.add("interrupted" if isinstance(e, KeyboardInterrupt) else "failed", error=str(e))
+                raise
+
+    def _make_destinations(self, endpoint: Endpoint, down: TakeDown) -> None:
+        """Over a connection that is closed before the load: an idle one would be lost with any break of the network."""
         destinations, groups = self._names(self._attempt)
+        admin = self._broker.admin(endpoint, self._cell)
         try:
-            endpoint = self._bring_up()
-            admin = self._broker.admin(endpoint, self._cell)
-            self._delete_leftovers(admin)
+            if self._cluster is None:
+                self._delete_leftovers(admin)
+                down.add(
+                    f"destinations in {self._cell.broker}",
+                    lambda: delete_destinations(self._broker, endpoint, self._cell, destinations, groups),
+                    deletion_by_hand(self._broker, endpoint, destinations),
+                )
             admin.create(destinations, self._cell.partitions, groups)
             self._check_durability(admin, destinations)
             self._plan_faults(destinations)
-            return self._load(endpoint)
-        except BaseException as e:
-            with contextlib.suppress(DiskFullError):  # what went wrong first is what people must hear of
-                self._journal.add("interrupted" if isinstance(e, KeyboardInterrupt) else "failed", error=str(e))
-            raise
         finally:
-            self._take_down(admin, destinations, groups)
+            admin.close()
 
     def _names(self, attempt: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Destinations and groups of an attempt, as the broker knows them."""
@@ -105,24 +117,23 @@ class Execution:
 
     def _delete_leftovers(self, admin: Admin) -> None:
         """A broker the user runs keeps what a killed runner made there: it is ours to take away."""
-        if self._cluster is None:
-            for earlier in range(1, self._attempt):
-                admin.delete(*self._names(earlier))
+        for earlier in range(1, self._attempt):
+            admin.delete(*self._names(earlier))
 
-    def _bring_up(self) -> Endpoint:
+    def _bring_up(self, down: TakeDown) -> Endpoint:
         cell = self._cell
         if cell.endpoint:
             return Endpoint(addresses=cell.endpoint, options=cell.endpoint_options, security=cell.security)
         self._say.stage(f"starting {cell.broker} ({cell.nodes} node{'s' if cell.nodes > 1 else ''})")
-        self._cluster = self._broker.cluster(cell, self._data(), self._logs)
+        data = self._directory.path / "clusters" / str(self._execution)
+        self._cluster = self._broker.cluster(cell, data, self._logs)
+        down.add(f"the data of {cell.broker}", self._cluster.clean, f"delete {data}")
+        down.add(f"processes of {cell.broker}", self._cluster.stop, "they end with this command at the latest")
         self._cluster.start()
         self._cluster.wait_ready(time.monotonic_ns() + round(READY_S * SECOND_NS))
         for node in self._cluster.nodes():
             self._journal.add("node_started", source=node.name, pid=node.pid)
         return self._cluster.endpoint()
-
-    def _data(self) -> Path:
-        return self._directory.path / "clusters" / str(self._execution)
 
     def _check_durability(self, admin: Admin, destinations: tuple[str, ...]) -> None:
         """The declared level is compared with the one that follows from settings read back, before any load."""
@@ -267,19 +278,14 @@ class Execution:
         self._lines[agent] = line
         self.progress(f"{line['phase']}: {live_text(self._lines)}")
 
-    def _take_down(self, admin: Admin | None, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:
-        """Everything we started ends, whatever happened; data of our own clusters is deleted, logs stay."""
-        try:
-            if self._faults is not None:
-                self._faults.finish()
-            self._agents.stop()
-            if self._probe is not None:
-                self._probe.stop(5.0)
-            if admin is not None:
-                if self._cluster is None:
-                    admin.delete(destinations, groups)
-                admin.close()
-        finally:
-            if self._cluster is not None:
-                self._cluster.stop()
-                self._cluster.clean()
+    def _add_processes(self, down: TakeDown) -> None:
+        """They end before the broker does, and faults before all: nothing is killed that is being stopped."""
+        ends = "it ends with this command at the latest"
+        down.add("the probe", lambda: self._probe.stop(5.0) if self._probe is not None else None, ends)
+        down.add("agents", self._agents.stop, "they end with this command at the latest")
+        down.add("a planned fault", lambda: self._faults.finish() if self._faults is not None else None, ends)
+
+    def _left_behind(self, what: str, what_to_do: str) -> None:
+        self._say.note(redacted(f"{self._execution}: clean-up failed: {what}; {what_to_do}"))
+        with contextlib.suppress(OSError, DiskFullError):
+            self._journal.add("left_behind", what=what, what_to_do=what_to_do)

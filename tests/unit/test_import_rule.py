@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "workload": {"workload", "brokers.contract"},
     "agent": {"agent", "evidence", "brokers.contract", "brokers.registry"},
     "faults": {"faults", "brokers.contract"},
+    "take_down": {"brokers.contract"},
     "load": {"load", "evidence"},
     "probes": {"probes", "evidence", "brokers.contract", "brokers.registry"},
     "evidence": {"evidence"},

@@ -39,6 +39,7 @@ class Capabilities:
     can_lose_a_node: tuple[int, ...] = ()  # numbers of nodes for which its Cluster is a CanLoseANode
     # What an Endpoint of it may say besides addresses, and what that is for; a user gives it as --endpoint BROKER.NAME=...
     endpoint_options: Mapping[str, str] = field(default_factory=dict)
+    delete_by_hand: str = ""  # how a user deletes the destination `{name}` where we could not: a command, if possible
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ class Cluster(Protocol):
 
 
 class Admin(Protocol):
-    """Destinations and settings, through a client connection; works on a broker the user runs just as well."""
+    """Destinations and settings, through a client connection; works on a broker the user runs just as well. Where the
+    broker refuses or does not answer, every method but `close` raises BrokerError."""
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:
         """Make destinations, with the cell's durability, and whatever groups need before the first message."""
@@ -121,7 +123,8 @@ class Admin(Protocol):
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
         """The level that follows from settings read back, together with the acknowledgement producers ask for."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Never raises, whatever became of the connection."""
 
 
 class Producer(Protocol):
