@@ -7,15 +7,19 @@ capabilities.py. The JSON Schema for editors is generated from here.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from brokerlab.model.plan import Frozen
 from brokerlab.model.quantities import (
     BYTES_PATTERN,
     DURATION_PATTERN,
     RATE_PATTERN,
+    format_bytes,
+    format_duration_s,
+    format_rate,
     parse_bytes,
     parse_duration_s,
     parse_rate_per_s,
@@ -23,21 +27,35 @@ from brokerlab.model.quantities import (
 from brokerlab.secrets import FORMS, is_reference
 from brokerlab.workload.objectives import OBJECTIVE_PATTERN, parse_objective
 
+RATE_MOST_PER_S = 1e9
+DURATION_MOST_S = 30 * 86_400.0
 MESSAGE_BYTES_MOST = 256 << 20
 COUNT_MOST = 10_000_000
 USER_PATTERN = r"^[A-Za-z0-9._@-]{1,64}$"  # stands in configuration files of every kind, so nothing that needs quotes
 ALL = "all"  # every server broker that runs here and can do what the workload asks
 
+
+def _at_most(limit: float, text: Callable[[float], str]) -> AfterValidator:
+    """A limit that is named with its unit."""
+
+    def check(value: float) -> float:
+        if value > limit:
+            raise ValueError(f"must be at most {text(limit)}")
+        return value
+
+    return AfterValidator(check)
+
+
 Rate = Annotated[
     float,
-    Field(le=1e9),
     BeforeValidator(parse_rate_per_s),
+    _at_most(RATE_MOST_PER_S, format_rate),
     WithJsonSchema({"type": "string", "pattern": RATE_PATTERN, "examples": ["20_000/s", "20k/s", "1M/s"]}),
 ]
 Seconds = Annotated[
     float,
-    Field(le=30 * 86_400),
     BeforeValidator(parse_duration_s),
+    _at_most(DURATION_MOST_S, format_duration_s),
     WithJsonSchema(
         {
             "anyOf": [{"type": "string", "pattern": DURATION_PATTERN}, {"const": 0}],
@@ -47,8 +65,8 @@ Seconds = Annotated[
 ]
 Size = Annotated[
     int,
-    Field(le=MESSAGE_BYTES_MOST),
     BeforeValidator(parse_bytes),
+    _at_most(MESSAGE_BYTES_MOST, format_bytes),
     WithJsonSchema(
         {
             "anyOf": [{"type": "string", "pattern": BYTES_PATTERN}, {"type": "integer", "minimum": 1}],

@@ -39,9 +39,10 @@ _PLAIN_WORDS = {
     "string_pattern_mismatch": "wants lower-case letters, digits and -, at most 40",
     "string_too_short": "must not be empty",
     "too_short": "must not be empty",
-    "greater_than_equal": "must be at least {ge:,}",
-    "greater_than": "must be above {gt:,}",
-    "less_than_equal": "must be at most {le:,}",
+    "greater_than_equal": "must be at least {ge:,g}",
+    "greater_than": "must be above {gt:,g}",
+    "less_than_equal": "must be at most {le:,.0f}",
+    "less_than": "must be below {lt:,.0f}",
 }
 
 
