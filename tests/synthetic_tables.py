@@ -207,7 +207,7 @@ def _latency(rows: Rows, second: dict[str, Any], measure: str, values: np.ndarra
     step = SUB_BUCKET_BITS - 2
     for group in _group(measure, groups):
         at = {**second, "measure": measure, "group": group}
-        quantiles = {f"{k}_ns": quantile_ns(buckets, counts, q) for k, q in QUANTILES.items()}
+        quantiles = {f"{k}_ns": quantile_ns(buckets, counts, q, int(values.max())) for k, q in QUANTILES.items()}
         rows["latency_per_second"].append({**at, "count": len(values), **quantiles, "max_ns": int(values.max()), "mean_ns": float(values.mean())})  # fmt: skip
         for band, n in zip(bands.tolist(), sums.tolist(), strict=True):
             low, high = lower_bound_ns(band << step), upper_bound_ns(((band + 1) << step) - 1)
@@ -218,7 +218,10 @@ def _phase(rows: Rows, at: dict[str, Any], measure: str, values: np.ndarray[Any,
     buckets, counts = _histogram(values)
     for group in _group(measure, groups):
         key = {**at, "phase": "measure", "measure": measure, "group": group}
-        quantiles = {f"{k}_ns": quantile_ns(buckets, counts, q) for k, q in (QUANTILES | {"p9999": 0.9999}).items()}
+        quantiles = {
+            f"{k}_ns": quantile_ns(buckets, counts, q, int(values.max()))
+            for k, q in (QUANTILES | {"p9999": 0.9999}).items()
+        }
         rows["latency_per_phase"].append(
             {**key, "count": len(values), "negative": 0, **quantiles, "min_ns": int(values.min()), "max_ns": int(values.max()), "mean_ns": float(values.mean())}
         )  # fmt: skip
@@ -253,7 +256,8 @@ def _summary(
     for measure in BASE_NS:
         for name in ("p50", "p99", "p999"):
             metrics[f"{measure}_{name}_ns"] = [
-                float(quantile_ns(*_histogram(s[measure]), QUANTILES[name])) for s in samples.values()
+                float(quantile_ns(*_histogram(s[measure]), QUANTILES[name], int(s[measure].max())))
+                for s in samples.values()
             ]
     for metric, values in metrics.items():
         unit = "ns" if metric.endswith("_ns") else "1/s" if metric.endswith("_per_s") else "1"

@@ -49,7 +49,7 @@ class EvidenceNotes:
                 columns[f"{measure}_{field}"] = [getattr(h, field) for h in histograms]
             newest = max(rows, key=lambda r: (r.histograms[measure] is not NO_SAMPLES, r.second)).histograms[measure]
             if newest is not NO_SAMPLES:
-                self.latest_p99_ns[measure] = quantile_ns(newest.bucket, newest.count, 0.99)
+                self.latest_p99_ns[measure] = quantile_ns(newest.bucket, newest.count, 0.99, newest.max_ns)
         self._pipe.put("interval", columns)
 
     def producer(self, number: int, rows: Rows) -> None:

@@ -82,8 +82,8 @@ def _latencies(findings: Findings, objective: Objective, cell: CellPlan) -> Iter
     What has not arrived yet can only make a latency worse: without a drain "missed" is sure and "met" is not.
     """
     drained = {(r["repeat"], r["group"]): r["drained"] for r in findings.rows("delivery") if r["cell"] == cell.cell}
-    means = {
-        (r["repeat"], r["group"]): r["mean_ns"]
+    exact = {
+        (r["repeat"], r["group"]): r
         for r in findings.rows("latency_per_phase")
         if (r["cell"], r["measure"], r["phase"]) == (cell.cell, objective.measure, Phase.MEASURE.value)
     }
@@ -96,10 +96,10 @@ def _latencies(findings: Findings, objective: Objective, cell: CellPlan) -> Iter
         key = (row["repeat"], row["group"])
         whole = objective.measure != "end_to_end_latency" or drained.get(key, False)
         if objective.quantile is None:
-            yield Measured(float(means[key]), sure_if_met=whole)
+            yield Measured(float(exact[key]["mean_ns"]), sure_if_met=whole)
             continue
         enough = int(counts.sum()) >= fewest_samples(objective.quantile)
-        value = quantile_ns(np.asarray(row["bucket"], np.int32), counts, objective.quantile)
+        value = quantile_ns(np.asarray(row["bucket"], np.int32), counts, objective.quantile, exact[key]["max_ns"])
         yield Measured(float(value), sure_if_met=enough and whole, sure_if_missed=enough)
 
 

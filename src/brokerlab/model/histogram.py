@@ -39,8 +39,11 @@ def upper_bound_ns(bucket: int, bits: int = SUB_BUCKET_BITS) -> int:
     return lower_bound_ns(bucket + 1, bits) - 1
 
 
-def quantile_ns(buckets: npt.NDArray[np.int32], counts: npt.NDArray[np.int64], q: float) -> int:
-    """The upper bound of the bucket that holds the sample of rank ceil(q * n); 0 without samples.
+def quantile_ns(
+    buckets: npt.NDArray[np.int32], counts: npt.NDArray[np.int64], q: float, largest_ns: int = LARGEST_NS
+) -> int:
+    """The upper bound of the bucket that holds the sample of rank ceil(q * n), at most `largest_ns`, which is the largest
+    sample where it is known; 0 without samples.
 
     `buckets` ascending. The true sample is at most 0.78 % smaller.
     """
@@ -48,4 +51,4 @@ def quantile_ns(buckets: npt.NDArray[np.int32], counts: npt.NDArray[np.int64], q
     if total == 0:
         return 0
     rank = max(1, int(np.ceil(q * total - 1e-9)))
-    return upper_bound_ns(int(buckets[int(np.searchsorted(np.cumsum(counts), rank))]))
+    return min(upper_bound_ns(int(buckets[int(np.searchsorted(np.cumsum(counts), rank))])), largest_ns)

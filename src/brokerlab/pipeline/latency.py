@@ -90,6 +90,7 @@ def merging(key: tuple[str, ...]) -> Callable[[pa.Table], pa.Table]:
         histograms = merge(*_histogram_columns(rows, groups["row_list"].combine_chunks()))
         count = np.diff(histograms.counted())
         total = groups["sum_ns_sum"].to_numpy()
+        largest_ns = groups["max_ns_max"].fill_null(0).to_numpy()
         made = {
             **{name: groups[name] for name in key},
             "buckets": pa.ListArray.from_arrays(
@@ -102,7 +103,7 @@ def merging(key: tuple[str, ...]) -> Callable[[pa.Table], pa.Table]:
             "max_ns": groups["max_ns_max"],
             "sum_ns": total,
             "mean_ns": np.where(count > 0, total / np.maximum(count, 1), 0.0),
-            **{name: quantiles_ns(histograms, q) for name, q in QUANTILES.items()},
+            **{name: quantiles_ns(histograms, q, largest_ns) for name, q in QUANTILES.items()},
         }
         return pa.table({name: made[name] for name in schema.names}, schema)
 

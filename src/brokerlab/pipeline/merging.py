@@ -45,15 +45,16 @@ def merge(owner: Int64s, owners: int, bucket: Int64s, count: Int64s) -> Histogra
     return Histograms(offsets, place % BUCKETS, count)
 
 
-def quantiles_ns(histograms: Histograms, q: float) -> Int64s:
-    """Of each histogram the upper bound of the bucket that holds the sample of rank ceil(q x n); 0 without samples."""
+def quantiles_ns(histograms: Histograms, q: float, largest_ns: Int64s) -> Int64s:
+    """Of each histogram the upper bound of the bucket that holds the sample of rank ceil(q x n), but at most its largest
+    sample: a bucket is wider than what is in it. 0 without samples."""
     counted = histograms.counted()
     samples = np.diff(counted)
     rank = np.maximum(np.ceil(q * samples - 1e-9).astype(np.int64), 1)
     holder = np.searchsorted(np.cumsum(histograms.count), counted[:-1] + rank)
     some = samples > 0
     found = np.zeros(len(histograms), np.int64)
-    found[some] = lower_bounds_ns(histograms.bucket[holder[some]] + 1) - 1
+    found[some] = np.minimum(lower_bounds_ns(histograms.bucket[holder[some]] + 1) - 1, largest_ns[some])
     return found
 
 

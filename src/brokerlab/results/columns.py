@@ -24,7 +24,7 @@ Latencies: `publish_latency` = acknowledgement - scheduled time; `end_to_end_lat
 with it is part of the latencies alone. In a closed loop the scheduled time is the time of the send. Histograms are
 log-linear: bucket = (shift << 7) + (value >> shift), shift = max(bit_length(value) - 8, 0); a bucket is at most 0.78 %
 of its value wide. Merging adds counts. A quantile q is the upper bound of the bucket that holds the sample of rank
-ceil(q x count).
+ceil(q x count), but at most the largest sample, which is kept exactly.
 
 Delivery: from ranges only. For each lane and group the numbers that were sent, acknowledged, rejected, left unknown and
 received are compared range by range. lost = acknowledged - received; duplicated = deliveries - different numbers;
@@ -50,7 +50,6 @@ or unexpected.
 | too_short, cut_short | fewer than 5 s measured, or less than 90 % of the plan | cannot tell |
 | segment_quarantined, rows_quarantined | evidence could not be read or broke a rule | cannot tell |
 | repeat_missing | a repeat did not finish | cannot tell if no repeat of the cell did, else a note |
-
 | fault_missing | a finished execution in which a planned fault did not happen | invalid |
 
 A planned fault (`planned_fault`, a note with what it did) is no failure: a node that dies by plan is not `broker_died`,

@@ -28,9 +28,10 @@ def duck(run: SyntheticRun, query: str) -> list[dict[str, Any]]:
 
 
 def exact_quantile(samples: np.ndarray[Any, Any], q: float) -> int:
-    """The sample of rank ceil(q n), then the bound of its bucket: sorting instead of merging histograms."""
+    """The sample of rank ceil(q n), then the bound of its bucket, at most the largest sample: sorting instead of merging
+    histograms."""
     rank = max(1, math.ceil(q * len(samples) - 1e-9))
-    return upper_bound_ns(int(bucket_of(np.sort(samples)[rank - 1 : rank])[0]))
+    return min(upper_bound_ns(int(bucket_of(np.sort(samples)[rank - 1 : rank])[0])), int(samples.max()))
 
 
 def test_rate_per_second_sums_what_agents_did(rows: Rows, synthetic: SyntheticRun) -> None:

@@ -10,7 +10,14 @@ PAGE = Path(__file__).parents[3] / "docs" / "measurements.md"
 
 
 def test_the_page_is_what_the_declarations_say() -> None:
-    assert PAGE.read_text() == measurements(EVIDENCE_TABLES), "make docs writes it anew"
+    assert PAGE.read_text() == measurements(EVIDENCE_TABLES), "make docs writes it again"
+
+
+def test_no_table_of_the_page_is_broken_by_a_blank_line() -> None:
+    lines = PAGE.read_text().splitlines()
+    first_rows = [i for i, line in enumerate(lines) if line.startswith("|") and not lines[i - 1].startswith("|")]
+    assert first_rows
+    assert [lines[i] for i in first_rows if not lines[i + 1].startswith("| --- |")] == []
 
 
 def test_every_column_is_on_the_page_with_a_definition() -> None:

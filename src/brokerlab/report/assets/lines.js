@@ -145,7 +145,7 @@ const Lines = (() => {
       else box.append("This repeat has no rows.");
   }
 
-  /** Merged histogram of a cell: ascending [{value, before}] steps and n. Groups add up; histograms merge exactly. */
+  /** Merged histogram of a cell: ascending [{value, before}] steps and n; no value is above the largest sample. Groups add up; histograms merge exactly. */
   function steps(cell, repeat, measure) {
     const counts = new Map();
     let bits = 7;
@@ -153,13 +153,15 @@ const Lines = (() => {
       bits = c.sub_bucket_bits[i];
       c.bucket[i].forEach((b, k) => counts.set(b, (counts.get(b) ?? 0) + c.count[i][k]));
     });
+    let largest = 0;
+    R.each("latency_per_phase", { cell, repeat, measure, phase: "measure" }, (i, c) => { largest = Math.max(largest, c.max_ns[i]); });
     const lower = (b) => {
       const shift = Math.max((b >> bits) - 1, 0);
       return (b - shift * 2 ** bits) * 2 ** shift;
     };
     let n = 0;
     const list = [...counts].sort((a, b) => a[0] - b[0]).map(([b, k]) => {
-      const step = { value: Math.max(lower(b + 1) - 1, 1), before: n };
+      const step = { value: Math.max(Math.min(lower(b + 1) - 1, largest || Infinity), 1), before: n };
       n += k;
       return step;
     });
