@@ -36,13 +36,14 @@ def _costs(size: int) -> tuple[float, float, float]:
         PayloadPlan(sizes=(SizeShare(message_bytes=size, weight=1),)), None, partitions=4, seed=1, producer=0, run_tag=7
     )
     marker = stamper(pool, 4)
-    scheduled = np.full(BLOCK, time.monotonic_ns(), np.int64)
+    now_ns = time.monotonic_ns()
+    scheduled = np.full(BLOCK, now_ns - 100_000, np.int64)
     index = 0
 
     def stamp() -> None:
         nonlocal index
         slot, n = pool.take(BLOCK)
-        marker.stamp(slot, index, scheduled[:n])
+        marker.stamp(slot, index, scheduled[:n], now_ns)
         index += n
 
     ledger = producer_ledger(SHAPE)
@@ -60,7 +61,7 @@ def _costs(size: int) -> tuple[float, float, float]:
 
     stamp()
     slot, n = pool.take(BLOCK)
-    marker.stamp(slot, index, scheduled[:n])
+    marker.stamp(slot, index, scheduled[:n], now_ns)
     payloads = [pool.buffer[o : o + size].tobytes() for o in pool.offsets[slot : slot + n].tolist()]
     arrived = Deliveries.from_payloads(payloads, time.monotonic_ns())
     receiving = consumer_ledger(SHAPE)

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BL_HEADER_BYTES 40
+#define BL_HEADER_BYTES 48
 #define BL_MAGIC 0x4C42
-#define BL_VERSION 1
+#define BL_VERSION 2
 
 enum { BL_ACKNOWLEDGED = 0, BL_REJECTED = 1, BL_UNKNOWN = 2, BL_SENT = 3, BL_OUTCOMES = 4 };
 
@@ -29,13 +29,15 @@ typedef struct {
     uint32_t length;
     int64_t sequence, scheduled_ns;
     uint64_t checksum;
+    int64_t handed_ns;
 } bl_header;
+_Static_assert(sizeof(bl_header) == BL_HEADER_BYTES, "the header has no padding");
 
 uint64_t bl_checksum(const uint8_t *message, int64_t length);
 uint64_t bl_body_sum(const uint8_t *message, int64_t length);
 void bl_stamp(uint8_t *buffer, const int64_t *offsets, const uint64_t *body_sums, int64_t first_slot, int64_t n,
               const int32_t *pattern, int64_t pattern_length, int64_t first_index, const int64_t *scheduled_ns,
-              int64_t *next_sequence, int32_t *partitions, int64_t *sequences);
+              int64_t handed_ns, int64_t *next_sequence, int32_t *partitions, int64_t *sequences);
 void bl_unstamp(const int32_t *partitions, int64_t from, int64_t n, int64_t *next_sequence);
 
 /* ---- producer_ledger.c ---- */
@@ -43,7 +45,7 @@ typedef struct bl_producer_ledger bl_producer_ledger;
 void bl_due(bl_producer_ledger *, const int64_t *scheduled_ns, const int32_t *pattern, int64_t pattern_length,
             int64_t first_index, int64_t n);
 void bl_sent(bl_producer_ledger *, int64_t first_index, const int64_t *scheduled_ns, const int32_t *partitions,
-             const int64_t *sequences, const int32_t *lengths, int64_t sent_ns, int64_t n);
+             const int64_t *sequences, const int32_t *lengths, int64_t handed_ns, int64_t n);
 int64_t bl_settled(bl_producer_ledger *, const int64_t *indices, const uint8_t *outcomes, const int64_t *at_ns,
                    int64_t n);
 int64_t bl_expire(bl_producer_ledger *, int64_t sent_before_ns, int64_t now_ns);
@@ -54,9 +56,10 @@ int64_t bl_room(const bl_producer_ledger *);
 #define BL_LARGEST_NS (((int64_t)1 << 42) - 1)
 #define BL_BUCKETS (((42 - BL_BITS - 1) << BL_BITS) + (1 << (BL_BITS + 1)))
 
-enum { BL_PUBLISH, BL_END_TO_END, BL_SEND_DELAY, BL_MEASURES };
+/* In the order of model/metrics.py; up to BL_SEND_DELAY they count from the scheduled time, then from the hand-over. */
+enum { BL_PUBLISH, BL_END_TO_END, BL_SEND_DELAY, BL_PUBLISH_FROM_SEND, BL_END_TO_END_FROM_SEND, BL_MEASURES };
 enum { BL_DUE, BL_C_SENT, BL_C_ACKNOWLEDGED, BL_C_REJECTED, BL_C_UNKNOWN, BL_RECEIVED, BL_REDELIVERED, BL_BYTES,
-       BL_NEGATIVE, BL_COUNTERS };
+       BL_NEGATIVE, BL_NEGATIVE_FROM_SEND, BL_COUNTERS };
 
 typedef struct {
     uint32_t *count; /* BL_BUCKETS of them, made when first used */

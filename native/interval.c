@@ -73,7 +73,7 @@ bl_slot *bl_slot_at(bl_intervals *t, int64_t scheduled_ns, int32_t partition) {
 
 void bl_record(bl_slot *s, int measure, int64_t value_ns) {
     if (value_ns < 0) {
-        s->counter[BL_NEGATIVE]++;
+        s->counter[measure > BL_SEND_DELAY ? BL_NEGATIVE_FROM_SEND : BL_NEGATIVE]++;
         return;
     }
     bl_histogram *h = &s->histogram[measure];

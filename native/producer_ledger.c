@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 typedef struct {
-    int64_t scheduled_ns, sent_ns, sequence;
+    int64_t scheduled_ns, handed_ns, sequence;
     int32_t partition;
     int32_t open;
 } flight;
@@ -82,17 +82,17 @@ void bl_due(producer_ledger *l, const int64_t *scheduled_ns, const int32_t *patt
     }
 }
 
-/* n messages, numbered from first_index, were taken by the client at sent_ns. */
+/* n messages, numbered from first_index, were handed over at handed_ns and taken by the client. */
 void bl_sent(producer_ledger *l, int64_t first_index, const int64_t *scheduled_ns, const int32_t *partitions,
-             const int64_t *sequences, const int32_t *lengths, int64_t sent_ns, int64_t n) {
+             const int64_t *sequences, const int32_t *lengths, int64_t handed_ns, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         bl_slot *s = bl_slot_at(&l->intervals, scheduled_ns[i], partitions[i]);
         s->counter[BL_C_SENT]++;
         s->counter[BL_BYTES] += lengths[i];
         l->total_bytes += lengths[i];
-        bl_record(s, BL_SEND_DELAY, sent_ns - scheduled_ns[i]);
+        bl_record(s, BL_SEND_DELAY, handed_ns - scheduled_ns[i]);
         add_to_range(l, BL_SENT, partitions[i], sequences[i]);
-        l->ring[(first_index + i) & l->mask] = (flight){scheduled_ns[i], sent_ns, sequences[i], partitions[i], 1};
+        l->ring[(first_index + i) & l->mask] = (flight){scheduled_ns[i], handed_ns, sequences[i], partitions[i], 1};
     }
     l->next = first_index + n;
     l->in_flight += n;
@@ -110,7 +110,10 @@ static int settle(producer_ledger *l, int64_t index, int outcome, int64_t at_ns)
     l->total[outcome]++;
     bl_slot *s = bl_slot_at(&l->intervals, f->scheduled_ns, f->partition);
     s->counter[BL_C_ACKNOWLEDGED + outcome]++;
-    if (outcome == BL_ACKNOWLEDGED) bl_record(s, BL_PUBLISH, at_ns - f->scheduled_ns);
+    if (outcome == BL_ACKNOWLEDGED) {
+        bl_record(s, BL_PUBLISH, at_ns - f->scheduled_ns);
+        bl_record(s, BL_PUBLISH_FROM_SEND, at_ns - f->handed_ns);
+    }
     add_to_range(l, outcome, f->partition, f->sequence);
     if (l->keep_messages) {
         bl_message_row *row = bl_rows_grow(&l->messages);
@@ -136,7 +139,7 @@ int64_t bl_expire(producer_ledger *l, int64_t sent_before_ns, int64_t now_ns) {
     int64_t expired = 0;
     for (int64_t i = l->lowest_open; i < l->next; i++) {
         flight *f = &l->ring[i & l->mask];
-        if (f->sent_ns >= sent_before_ns) break;
+        if (f->handed_ns >= sent_before_ns) break;
         if (f->open) expired += settle(l, i, BL_UNKNOWN, now_ns);
     }
     advance(l);

@@ -106,14 +106,13 @@ static int64_t offer(sender *s, int64_t wanted, int64_t now_ns) {
     if (s->position == s->slots) s->position = 0;
     int64_t slot = s->position;
     n = min64(n, s->slots - slot);
-    int64_t *scheduled = s->due + s->at;
+    int64_t *scheduled = s->due + s->at, handed_ns = s->window ? now_ns : bl_now_ns();
     if (s->window) {
         scheduled = s->scheduled_now;
         for (int64_t i = 0; i < n; i++) scheduled[i] = now_ns;
     }
     bl_stamp(s->buffer, s->offsets, s->body_sums, slot, n, s->pattern, s->pattern_length, s->index, scheduled,
-             s->next_sequence, s->partitions, s->sequences);
-    int64_t handed_ns = bl_now_ns();
+             handed_ns, s->next_sequence, s->partitions, s->sequences);
     int64_t taken = s->send(s->client, s->buffer, s->offsets + slot, s->lengths + slot, s->partitions,
                             s->keys ? s->keys + 4 * in_pattern : NULL, s->index, n);
     if (taken < n) bl_unstamp(s->partitions, taken, n, s->next_sequence);

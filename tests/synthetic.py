@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from brokerlab.model.execution_id import ExecutionId
-from brokerlab.model.metrics import MEASURES
+from brokerlab.model.metrics import FROM_SCHEDULE, LATENCIES
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
@@ -235,8 +235,13 @@ def _draw(rng: np.random.Generator, cell: CellPlan, faults: Faults, start_s: int
     for phase, of_phase in (("warm_up", lambda t: t < measure_from), ("measure", lambda t: t >= measure_from)):
         n = sum(int(of_phase(t).sum()) for t in truth.scheduled_mono_ns.values())
         base = {"publish_latency": 1_500_000, "end_to_end_latency": 2_500_000, "send_delay": 40_000}
-        for measure in MEASURES:
+        for measure in FROM_SCHEDULE:
             truth.latencies_ns[measure, phase] = (base[measure] * rng.lognormal(0.0, 0.4, n)).astype(np.int64)
+        for measure in LATENCIES:
+            late_ns = truth.latencies_ns["send_delay", phase]
+            truth.latencies_ns[f"{measure}_from_send", phase] = np.maximum(
+                truth.latencies_ns[measure, phase] - late_ns, 0
+            )
     return truth
 
 

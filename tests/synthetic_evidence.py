@@ -13,7 +13,7 @@ from brokerlab.evidence.tables import EVIDENCE_TABLES
 from brokerlab.evidence.writer import SegmentWriter
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.histogram import SUB_BUCKET_BITS, bucket_of
-from brokerlab.model.metrics import MEASURES
+from brokerlab.model.metrics import MEASURES, OF_DELIVERIES
 from brokerlab.model.plan import CellPlan
 from brokerlab.results.directory import RunDirectory
 
@@ -104,6 +104,17 @@ def histogram_columns(measure: str, samples: npt.NDArray[np.int64]) -> dict[str,
     }
 
 
+def _histograms(samples: dict[str, npt.NDArray[np.int64]], role: str) -> dict[str, Any]:
+    """Columns of all measures; those that the other role takes are empty."""
+    taken = {m for m in MEASURES if (m in OF_DELIVERIES) == (role == "consumer")}
+    none = np.empty(0, np.int64)
+    return {
+        name: value
+        for m in MEASURES
+        for name, value in histogram_columns(m, samples[m] if m in taken else none).items()
+    }
+
+
 def _seconds(cell: CellPlan, start_s: int) -> list[tuple[int, str]]:
     warm, whole = int(cell.phases.warm_up_s), int(cell.phases.warm_up_s + cell.phases.measure_s)
     return [(start_s + i, "warm_up" if i < warm else "measure") for i in range(whole)]
@@ -112,7 +123,6 @@ def _seconds(cell: CellPlan, start_s: int) -> list[tuple[int, str]]:
 def _write_intervals(
     directory: Path, where: dict[str, Any], cell: CellPlan, truth: Truth, groups: list[str], start_s: int
 ) -> None:
-    none = np.empty(0, np.int64)
     seconds = _seconds(cell, start_s)
     per_phase = {p: sum(1 for _, q in seconds if q == p) for p in ("warm_up", "measure")}
     seen = dict.fromkeys(per_phase, 0)
@@ -123,22 +133,20 @@ def _write_intervals(
         n = len(share["send_delay"])
         base = {
             **where, "destination": 0, "second_unix_s": second, "phase": phase, "rejected": 0, "unknown": 0,
-            "redelivered": 0, "bytes": n * MESSAGE_BYTES, "negative": 0, "sub_bucket_bits": SUB_BUCKET_BITS,
+            "redelivered": 0, "bytes": n * MESSAGE_BYTES, "negative": 0, "negative_from_send": 0,
+            "sub_bucket_bits": SUB_BUCKET_BITS,
         }  # fmt: skip
         rows["producer-1"].append(
             {
                 **base, "agent": "producer-1", "role": "producer", "group": "", "due": n, "sent": n, "acknowledged": n,
-                "received": 0, **histogram_columns("publish_latency", share["publish_latency"]),
-                **histogram_columns("end_to_end_latency", none), **histogram_columns("send_delay", share["send_delay"]),
+                "received": 0, **_histograms(share, "producer"),
             }
         )  # fmt: skip
         for g in groups:
             rows[f"consumer-{g}-1"].append(
                 {
                     **base, "agent": f"consumer-{g}-1", "role": "consumer", "group": g, "due": 0, "sent": 0,
-                    "acknowledged": 0, "received": n, **histogram_columns("publish_latency", none),
-                    **histogram_columns("end_to_end_latency", share["end_to_end_latency"]),
-                    **histogram_columns("send_delay", none),
+                    "acknowledged": 0, "received": n, **_histograms(share, "consumer"),
                 }
             )  # fmt: skip
     for agent, of_agent in rows.items():

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.histogram import SUB_BUCKET_BITS, bucket_of, lower_bound_ns, quantile_ns, upper_bound_ns
+from brokerlab.model.metrics import FROM_SCHEDULE, OF_DELIVERIES
 from brokerlab.model.plan import Durability, RunPlan
 from brokerlab.model.tables import Table
 from brokerlab.results.directory import RunDirectory, write_json
@@ -20,7 +21,13 @@ from brokerlab.results.verdict import CellVerdict, ObjectiveResult, Reason, Verd
 from synthetic import START_UNIX_S, environment, make_plan
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-BASE_NS = {"publish_latency": 1_400_000, "end_to_end_latency": 2_300_000, "send_delay": 45_000}
+BASE_NS = {
+    "publish_latency": 1_400_000,
+    "end_to_end_latency": 2_300_000,
+    "send_delay": 45_000,
+    "publish_latency_from_send": 1_355_000,
+    "end_to_end_latency_from_send": 2_255_000,
+}
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -193,7 +200,7 @@ def _readings(rows: Rows, second: dict[str, Any], number: int, rng: np.random.Ge
 
 
 def _group(measure: str, groups: list[str]) -> list[str]:
-    return groups if measure == "end_to_end_latency" else [""]
+    return groups if measure in OF_DELIVERIES else [""]
 
 
 def _histogram(values: np.ndarray[Any, Any]) -> tuple[Any, Any]:
@@ -209,6 +216,8 @@ def _latency(rows: Rows, second: dict[str, Any], measure: str, values: np.ndarra
         at = {**second, "measure": measure, "group": group}
         quantiles = {f"{k}_ns": quantile_ns(buckets, counts, q, int(values.max())) for k, q in QUANTILES.items()}
         rows["latency_per_second"].append({**at, "count": len(values), **quantiles, "max_ns": int(values.max()), "mean_ns": float(values.mean())})  # fmt: skip
+        if measure not in FROM_SCHEDULE:
+            continue
         for band, n in zip(bands.tolist(), sums.tolist(), strict=True):
             low, high = lower_bound_ns(band << step), upper_bound_ns(((band + 1) << step) - 1)
             rows["latency_heat"].append({**at, "band": band, "lower_ns": low, "upper_ns": high, "count": n})

@@ -99,7 +99,7 @@ def test_messages_of_many_sizes_arrive_intact(running: Running) -> None:
     name = running.destination("g")
     consumer = running.consumer("g", name)
     sender = running.sender(name)
-    sizes = (40, 48, 200, 4096, 100_000)
+    sizes = (48, 56, 200, 4096, 100_000)
     for size in sizes:
         sender.send_block(sender.block(10, message_bytes=size))
     assert set(sender.settle().values()) == {ACKNOWLEDGED}

@@ -17,6 +17,7 @@ from brokerlab.native import library
 
 COUNTERS = (
     "due", "sent", "acknowledged", "rejected", "unknown", "received", "redelivered", "bytes", "negative",
+    "negative_from_send",
 )  # fmt: skip
 OUTCOME_WORDS = ("acknowledged", "rejected", "unknown", "sent")
 
@@ -97,7 +98,7 @@ class ProducerLedger(Protocol):
     def sent(
         self, first_index: int, scheduled_ns: Int64s, partitions: Int32s, sequences: Int64s, lengths: Int32s, at_ns: int
     ) -> None:
-        """The client took these at `at_ns`. Message numbers go up by one without gaps."""
+        """The client took these, handed over at `at_ns`. Message numbers go up by one without gaps."""
 
     def settled(self, settlements: Settlements) -> int:
         """What the client learnt; returns how many were open. A message that was given up before stays unknown."""

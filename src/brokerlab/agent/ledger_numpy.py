@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,10 +22,10 @@ from brokerlab.agent.ledger import (
     ProducerTotals,
     Rows,
 )
-from brokerlab.model.blocks import Deliveries, Int32s, Int64s, Settlements
+from brokerlab.model.blocks import ACKNOWLEDGED, Deliveries, Int32s, Int64s, Settlements
 from brokerlab.model.header import CHECKSUM_WORD, HEADER, HEADER_BYTES, MAGIC, VERSION, checksum_keys
 from brokerlab.model.histogram import bucket_of
-from brokerlab.model.metrics import MEASURES
+from brokerlab.model.metrics import FROM_SEND, MEASURES
 
 SECOND_NS = 1_000_000_000
 SENT, UNKNOWN = 3, 2
@@ -66,11 +68,10 @@ class _Intervals:
         self,
         scheduled_ns: Int64s,
         partitions: Int32s,
-        counters: dict[str, npt.NDArray[Any]],
-        measure: str | None = None,
-        values_ns: Int64s | None = None,
+        counters: Mapping[str, npt.NDArray[Any]],
+        samples_ns: Mapping[str, Int64s] = MappingProxyType({}),
     ) -> None:
-        """Add per-message counters, and samples of one measure, to the slots the messages belong to."""
+        """Add per-message counters, and a sample of each of these measures, to the slots the messages belong to."""
         seconds = (scheduled_ns + self._unix_minus_mono_ns) // SECOND_NS
         phases = (scheduled_ns >= self._measure_from_ns).astype(np.int64)
         keys = np.stack([seconds, partitions // self._partitions, phases])
@@ -82,9 +83,9 @@ class _Intervals:
             )
             for name, amounts in counters.items():
                 count[name] += int(amounts[a:b].sum())
-            if measure is not None and values_ns is not None:
+            for measure, values_ns in samples_ns.items():
                 good = values_ns[a:b][values_ns[a:b] >= 0]
-                count["negative"] += (b - a) - len(good)
+                count["negative_from_send" if measure in FROM_SEND else "negative"] += (b - a) - len(good)
                 if len(good):
                     histograms[measure].add(good)
 
@@ -133,7 +134,7 @@ class NumpyProducerLedger:
         if n == 0:
             return
         counters: dict[str, npt.NDArray[Any]] = {"sent": np.ones(n, np.int64), "bytes": lengths}
-        self._intervals.add(scheduled_ns, partitions, counters, "send_delay", at_ns - scheduled_ns)
+        self._intervals.add(scheduled_ns, partitions, counters, {"send_delay": at_ns - scheduled_ns})
         slots = np.arange(first_index, first_index + n) & self._mask
         self._scheduled[slots], self._sent_at[slots] = scheduled_ns, at_ns
         self._sequence[slots], self._partition[slots], self._open[slots] = sequences, partitions, True
@@ -180,8 +181,12 @@ class NumpyProducerLedger:
                 continue
             self._totals[name] += len(chosen)
             scheduled, partitions = self._scheduled[chosen], self._partition[chosen]
-            measured = ("publish_latency", at_ns[of] - scheduled) if outcome == 0 else (None, None)
-            self._intervals.add(scheduled, partitions, {name: np.ones(len(chosen), np.int64)}, *measured)
+            measured = {
+                "publish_latency": at_ns[of] - scheduled,
+                "publish_latency_from_send": at_ns[of] - self._sent_at[chosen],
+            }
+            counters = {name: np.ones(len(chosen), np.int64)}
+            self._intervals.add(scheduled, partitions, counters, measured if outcome == ACKNOWLEDGED else {})
             self._extend(outcome, partitions, self._sequence[chosen])
         if self._keep and len(indices):
             rows = np.zeros(len(indices), MESSAGE_ROW)
@@ -257,7 +262,11 @@ class NumpyConsumerLedger:
         partitions = h["partition"].astype(np.int32)
         counters = {"received": np.ones(len(good), np.int64), "redelivered": again, "bytes": size}
         at_ns = deliveries.arrived_mono_ns
-        self._intervals.add(scheduled, partitions, counters, "end_to_end_latency", at_ns - scheduled)
+        measured = {
+            "end_to_end_latency": at_ns - scheduled,
+            "end_to_end_latency_from_send": at_ns - h["handed_over_mono_ns"].astype(np.int64),
+        }
+        self._intervals.add(scheduled, partitions, counters, measured)
         self._number(h, at_ns, deliveries.positions[good], again, epoch)
         if self._keep:
             rows = np.zeros(len(good), MESSAGE_ROW)

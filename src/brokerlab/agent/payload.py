@@ -2,7 +2,7 @@
 
 A slot starts at a multiple of 8 and is followed by zeros up to the next one, so checksums read whole words. What never
 changes in a header (magic, version, run tag, producer, length) is in place; the engine writes partition, sequence,
-scheduled time and checksum. Without `read_in_ram` the slots are a chunk of the file, replaced when used up.
+both times and the checksum. Without `read_in_ram` the slots are a chunk of the file, replaced when used up.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from brokerlab.errors import MachineError
 from brokerlab.model.blocks import Bytes, Int32s, Int64s
-from brokerlab.model.header import CHECKSUM_WORD, HEADER_BYTES, MAGIC, VERSION, checksum_keys
+from brokerlab.model.header import HEADER_BYTES, MAGIC, VERSION, checksum_keys
 from brokerlab.model.plan import KeysPlan, PayloadPlan
 
 STRIPE = 64  # without keys, so many consecutive messages go to one partition before the next one's turn
@@ -285,7 +285,7 @@ def _body_sums(words: Words, offsets: Int64s) -> Words:
     sums = np.empty(len(starts), np.uint64)
     ends = np.append(starts[1:], len(words))
     keys = checksum_keys(int((ends - starts).max()))
-    keys[: CHECKSUM_WORD + 1] = 0
+    keys[: HEADER_BYTES // 8] = 0
     first = 0
     while first < len(starts):
         last = max(first + 1, int(np.searchsorted(ends, starts[first] + COPY_BYTES // 8, side="right")))

@@ -226,15 +226,15 @@ class Sender:
         slot, n = self._pool.take(most)
         due = self._due[self.state.at : self.state.at + n]
         scheduled = due if scheduled_ns is None else np.full(n, scheduled_ns, np.int64)
-        partitions, sequences = self._stamper.stamp(slot, self.state.index, scheduled)
+        # What the client does with them, and whom it wakes, is part of the way, not of our lateness.
+        handed_over_ns = time.monotonic_ns() if scheduled_ns is None else scheduled_ns
+        partitions, sequences = self._stamper.stamp(slot, self.state.index, scheduled, handed_over_ns)
         pool = self._pool
         lengths = pool.lengths[slot : slot + n]
         keys = pool.key_pattern
         if keys is not None:
             keys = keys[(self.state.index + np.arange(n)) % len(keys)]
         block = Block(pool.buffer, pool.offsets[slot : slot + n], lengths, partitions, self.state.index, keys)
-        # What the client does with them, and whom it wakes, is part of the way, not of our lateness.
-        handed_ns = time.monotonic_ns()
         taken = self.client.send(block)
         if taken < n:
             self._stamper.take_back(taken)
@@ -244,7 +244,7 @@ class Sender:
         if taken:
             if self._window is not None:
                 self.ledger.due(self.state.index, scheduled, pool.partition_pattern)
-            self.ledger.sent(self.state.index, scheduled, partitions, sequences, lengths, handed_ns)
+            self.ledger.sent(self.state.index, scheduled, partitions, sequences, lengths, handed_over_ns)
             self.state.index += taken
             self.state.in_flight += taken
             if scheduled_ns is None:

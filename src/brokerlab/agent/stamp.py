@@ -8,7 +8,7 @@ import numpy as np
 
 from brokerlab.agent.payload import PayloadPool
 from brokerlab.model.blocks import Int32s, Int64s
-from brokerlab.model.header import CHECKSUM_WORD, checksum_keys
+from brokerlab.model.header import CHECKSUM_WORD, HANDED_OVER_WORD, HEADER_BYTES, checksum_keys
 from brokerlab.native import library
 from brokerlab.native.loader import address
 
@@ -16,9 +16,11 @@ BLOCK_MOST = 4096  # messages in one block
 
 
 class Stamper(Protocol):
-    """Numbers messages by lane and writes partition, sequence, scheduled time and checksum into their headers."""
+    """Numbers messages by lane and writes partition, sequence, both times and the checksum into their headers."""
 
-    def stamp(self, first_slot: int, first_index: int, scheduled_ns: Int64s) -> tuple[Int32s, Int64s]:
+    def stamp(
+        self, first_slot: int, first_index: int, scheduled_ns: Int64s, handed_over_ns: int
+    ) -> tuple[Int32s, Int64s]:
         """Partitions and sequences of the messages; both arrays are reused by the next call."""
 
     def take_back(self, taken: int) -> None:
@@ -39,13 +41,16 @@ class NativeStamper:
         self._generation = -1
         self._stamped = 0
 
-    def stamp(self, first_slot: int, first_index: int, scheduled_ns: Int64s) -> tuple[Int32s, Int64s]:
+    def stamp(
+        self, first_slot: int, first_index: int, scheduled_ns: Int64s, handed_over_ns: int
+    ) -> tuple[Int32s, Int64s]:
         pool = self._pool
         if pool.generation != self._generation:
             self._slots = tuple(address(a) for a in (pool.buffer, pool.offsets, pool.body_sums))
             self._generation = pool.generation
         n = self._stamped = len(scheduled_ns)
-        self._lib.bl_stamp(*self._slots, first_slot, n, *self._pattern, first_index, address(scheduled_ns), *self._out)
+        times = (address(scheduled_ns), handed_over_ns)
+        self._lib.bl_stamp(*self._slots, first_slot, n, *self._pattern, first_index, *times, *self._out)
         return self._partitions[:n], self._sequences[:n]
 
     def take_back(self, taken: int) -> None:
@@ -56,10 +61,12 @@ class NumpyStamper:
     def __init__(self, pool: PayloadPool, partitions: int) -> None:
         self._pool = pool
         self._next_sequence = np.zeros(partitions, np.int64)
-        self._keys = checksum_keys(CHECKSUM_WORD)
+        self._keys = checksum_keys(HEADER_BYTES // 8)
         self._partitions = np.zeros(0, np.int32)
 
-    def stamp(self, first_slot: int, first_index: int, scheduled_ns: Int64s) -> tuple[Int32s, Int64s]:
+    def stamp(
+        self, first_slot: int, first_index: int, scheduled_ns: Int64s, handed_over_ns: int
+    ) -> tuple[Int32s, Int64s]:
         pool, n = self._pool, len(scheduled_ns)
         partitions = pool.partition_pattern[(first_index + np.arange(n)) % len(pool.partition_pattern)]
         sequences = self._number(partitions)
@@ -69,9 +76,10 @@ class NumpyStamper:
         words[word + 1] = low | (partitions.astype(np.uint64) << np.uint64(16))
         words[word + 2] = sequences.astype(np.uint64)
         words[word + 3] = scheduled_ns.astype(np.uint64)
+        words[word + HANDED_OVER_WORD] = np.uint64(handed_over_ns)
         with np.errstate(over="ignore"):
             total = pool.body_sums[first_slot : first_slot + n].copy()
-            for i in range(CHECKSUM_WORD):
+            for i in range(HEADER_BYTES // 8):
                 total += words[word + i] * self._keys[i]
         words[word + CHECKSUM_WORD] = total
         self._partitions = partitions

@@ -7,6 +7,9 @@ Files: evidence/<cell>-r<repeat>/<table>/<writer>-<number>.parquet, closed and r
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from brokerlab.model.metrics import MEASURE_TABLE, Measure
 from brokerlab.model.tables import Column, Table
 
 WHERE = (
@@ -17,14 +20,18 @@ WHERE = (
 AGENT = (*WHERE, Column("agent", "string", "", "load process that wrote the row"))
 
 
-def _histogram(measure: str, meaning: str) -> tuple[Column, ...]:
-    return (
-        Column(f"{measure}_bucket", "array<int>", "1", f"{meaning}: log-linear bucket numbers with a count, ascending"),
-        Column(f"{measure}_count", "array<long>", "1", f"{measure}: samples in each of those buckets"),
-        Column(f"{measure}_min_ns", "long", "ns", f"{measure}: smallest sample, 0 without samples", nullable=True),
-        Column(f"{measure}_max_ns", "long", "ns", f"{measure}: largest sample, 0 without samples", nullable=True),
-        Column(f"{measure}_sum_ns", "long", "ns", f"{measure}: sum of samples"),
+def _histogram(of: Measure) -> tuple[Column, ...]:
+    name, meaning = of.key, of.meaning
+    columns = (
+        Column(f"{name}_bucket", "array<int>", "1", f"{meaning}: log-linear bucket numbers with a count, ascending"),
+        Column(f"{name}_count", "array<long>", "1", f"{name}: samples in each of those buckets"),
+        Column(f"{name}_min_ns", "long", "ns", f"{name}: smallest sample, 0 without samples", nullable=True),
+        Column(f"{name}_max_ns", "long", "ns", f"{name}: largest sample, 0 without samples", nullable=True),
+        Column(f"{name}_sum_ns", "long", "ns", f"{name}: sum of samples"),
     )
+    if of.since == "0.1.0":
+        return columns
+    return tuple(replace(c, since=of.since, default=() if c.type.startswith("array") else 0) for c in columns)
 
 
 INTERVAL = Table(
@@ -45,11 +52,14 @@ INTERVAL = Table(
         Column("received", "long", "1", "deliveries, duplicates included"),
         Column("redelivered", "long", "1", "deliveries the broker itself marked as repeated"),
         Column("bytes", "long", "B", "payload bytes sent (producer) or received (consumer), header included"),
-        Column("negative", "long", "1", "latency samples below zero: counted, kept out of the histograms"),
+        Column(
+            "negative", "long", "1", "samples from the scheduled time below zero: counted, kept out of the histograms"
+        ),
         Column("sub_bucket_bits", "int", "1", "histogram resolution: 2^bits buckets per power of two"),
-        *_histogram("publish_latency", "acknowledgement minus scheduled time"),
-        *_histogram("end_to_end_latency", "arrival minus scheduled time"),
-        *_histogram("send_delay", "beginning to hand to the client minus scheduled time: our own lateness"),
+        *(column for measure in MEASURE_TABLE for column in _histogram(measure)),
+        Column(
+            "negative_from_send", "long", "1", "samples of the latencies from send below zero", since="0.2.0", default=0
+        ),
     ),
 )
 

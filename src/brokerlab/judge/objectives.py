@@ -11,7 +11,7 @@ import numpy as np
 from brokerlab.judge.findings import Findings
 from brokerlab.judge.statistics import fewest_samples
 from brokerlab.model.histogram import quantile_ns
-from brokerlab.model.metrics import MEASURES
+from brokerlab.model.metrics import MEASURES, OF_DELIVERIES
 from brokerlab.model.plan import CellPlan, Objective, Phase
 from brokerlab.results.tables import NO_GROUP, OF_SENDS
 from brokerlab.results.verdict import ObjectiveResult
@@ -94,7 +94,7 @@ def _latencies(findings: Findings, objective: Objective, cell: CellPlan) -> Iter
             continue
         counts = np.asarray(row["count"], np.int64)
         key = (row["repeat"], row["group"])
-        whole = objective.measure != "end_to_end_latency" or drained.get(key, False)
+        whole = objective.measure not in OF_DELIVERIES or drained.get(key, False)
         if objective.quantile is None:
             yield Measured(float(exact[key]["mean_ns"]), sure_if_met=whole)
             continue

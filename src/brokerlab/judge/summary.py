@@ -9,6 +9,7 @@ from typing import Any
 
 from brokerlab.judge.statistics import median_interval, ratio_interval
 from brokerlab.model.execution_id import ExecutionId
+from brokerlab.model.metrics import FROM_SEND
 from brokerlab.model.plan import Phase, RunPlan
 from brokerlab.results.tables import FEWEST_FOR_CLAIM, NO_GROUP, OF_SENDS
 
@@ -144,10 +145,11 @@ def computed_durability(environment: Mapping[str, Any], cell: str) -> str | None
 
 
 def comparison(summary: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of the table of that name. Counts of faults are not compared: most are zero, and zero has no ratio."""
+    """Rows of the table of that name. Counts of faults are not compared: most are zero, and zero has no ratio; nor are
+    latencies from send, which would ask every question about latency twice."""
     by_cell: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in summary:
-        if row["metric"] not in COUNTS and min(row["values"]) > 0:
+        if row["metric"] not in COUNTS and not row["metric"].startswith(FROM_SEND) and min(row["values"]) > 0:
             by_cell[row["cell"]][row["metric"]] = row
     rows = []
     for a, b in combinations(by_cell, 2):

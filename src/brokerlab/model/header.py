@@ -1,10 +1,10 @@
-"""The 40 bytes at the start of every message: who sent it, where it belongs, when it was due, and a checksum.
+"""The 48 bytes at the start of every message: who sent it, where it belongs, when it was due and sent, a checksum.
 
 All integers little-endian:
 
     offset  size  field
          0     2  magic 0x4C42 ("BL")
-         2     1  version (1)
+         2     1  version (2)
          3     1  flags (0)
          4     4  run_tag: tells one execution's messages from any other
          8     2  producer
@@ -13,11 +13,15 @@ All integers little-endian:
         16     8  sequence within the lane (producer x partition), from 0
         24     8  scheduled time, CLOCK_MONOTONIC nanoseconds of the producer's host
         32     8  checksum
+        40     8  time of handing over to the client, same clock; see model/metrics.py
 
 checksum = sum over the message's 8-byte words w_i (zero-padded at the end, the checksum's own word left out) of
 w_i x k_i modulo 2^64, with fixed odd pseudo-random k_i. Odd keys make w -> w x k one-to-one, so damage within one word
-is always found, and damage elsewhere is missed once in 2^64. Being linear, it lets a sender add the header's four words
-to a sum of the body computed once; and numpy computes it for a whole block as one matrix product.
+is always found, and damage elsewhere is missed once in 2^64. Being linear, it lets a sender add the header's five other
+words to a sum of the body computed once; and numpy computes it for a whole block as one matrix product.
+
+Version 1 ended with the checksum. It is still where it was, so that what a run of an older release left in a broker is
+told apart by its version (unexpected) and not taken for damage.
 """
 
 from __future__ import annotations
@@ -25,10 +29,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-HEADER_BYTES = 40
+HEADER_BYTES = 48
 MAGIC = 0x4C42
-VERSION = 1
-CHECKSUM_WORD = 4
+VERSION = 2
+CHECKSUM_WORD, HANDED_OVER_WORD = 4, 5
 
 HEADER = np.dtype(
     [
@@ -42,6 +46,7 @@ HEADER = np.dtype(
         ("sequence", "<i8"),
         ("scheduled_mono_ns", "<i8"),
         ("checksum", "<u8"),
+        ("handed_over_mono_ns", "<i8"),
     ]
 )
 assert HEADER.itemsize == HEADER_BYTES

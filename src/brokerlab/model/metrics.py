@@ -2,8 +2,46 @@
 
 from __future__ import annotations
 
-MEASURES = (
-    "publish_latency",
-    "end_to_end_latency",
-    "send_delay",
-)  # histograms of an interval, in the order of the ledger
+from dataclasses import dataclass
+from typing import Literal
+
+Moment = Literal["scheduled", "handed over", "acknowledged", "received"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A duration taken of every message, from one moment of it to another; nanoseconds, kept as a histogram."""
+
+    key: str
+    words: str
+    short: str  # where a heading already says "latency"
+    begins: Moment
+    ends: Moment
+    since: str = "0.1.0"  # the first version that keeps it
+
+    @property
+    def meaning(self) -> str:
+        return f"time {self.ends} minus time {self.begins}"
+
+
+# In the order of the ledger (native/brokerlab.h). A message is "handed over" when the engine begins to stamp and send the
+# block in which its client took it; in a closed loop that is also its scheduled time.
+MEASURE_TABLE = (
+    Measure("publish_latency", "publish latency", "publish", "scheduled", "acknowledged"),
+    Measure("end_to_end_latency", "end-to-end latency", "end-to-end", "scheduled", "received"),
+    Measure("send_delay", "send delay", "send delay", "scheduled", "handed over"),
+    Measure(
+        "publish_latency_from_send", "publish latency from send", "publish from send",
+        "handed over", "acknowledged", since="0.2.0",
+    ),
+    Measure(
+        "end_to_end_latency_from_send", "end-to-end latency from send", "end-to-end from send",
+        "handed over", "received", since="0.2.0",
+    ),
+)  # fmt: skip
+MEASURES = tuple(m.key for m in MEASURE_TABLE)
+# What charts draw and cells are compared by; those from send are the same latencies without our own lateness.
+FROM_SCHEDULE = tuple(m.key for m in MEASURE_TABLE if m.begins == "scheduled")
+FROM_SEND = tuple(m.key for m in MEASURE_TABLE if m.begins == "handed over")
+LATENCIES = tuple(m.key for m in MEASURE_TABLE if m.begins == "scheduled" and m.ends != "handed over")
+OF_DELIVERIES = tuple(m.key for m in MEASURE_TABLE if m.ends == "received")

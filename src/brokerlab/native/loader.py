@@ -27,7 +27,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "bl_sleep_until": (I64, (I64,)),
     "bl_checksum": (c_uint64, (P, I64)),
     "bl_body_sum": (c_uint64, (P, I64)),
-    "bl_stamp": (None, (P, P, P, I64, I64, P, I64, I64, P, P, P, P)),
+    "bl_stamp": (None, (P, P, P, I64, I64, P, I64, I64, P, I64, P, P, P)),
     "bl_unstamp": (None, (P, I64, I64, P)),
     "bl_slots": (I32, (P,)),
     "bl_slot_copy": (None, (P, I32, P, P, P, P, P)),

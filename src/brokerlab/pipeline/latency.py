@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from brokerlab.evidence.tables import AGENT, INTERVAL
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.histogram import SUB_BUCKET_BITS
-from brokerlab.model.metrics import MEASURES
+from brokerlab.model.metrics import FROM_SCHEDULE, FROM_SEND, MEASURE_TABLE, Measure
 from brokerlab.model.tables import Column, Table
 from brokerlab.pipeline.merging import QUANTILES, Histograms, band_bounds_ns, bands, merge, quantiles_ns
 from brokerlab.pipeline.schema import declared, spark_schema
@@ -45,24 +45,25 @@ def merged_table(key: tuple[str, ...]) -> Table:
 
 
 def samples(interval: DataFrame) -> DataFrame:
-    """interval with its three histograms one below the other: agent, SECOND_KEY, buckets, counts, and exact sums.
+    """interval with its histograms one below the other: agent, SECOND_KEY, buckets, counts, and exact sums.
 
-    An interval row has one `negative` counter: it belongs to end_to_end_latency of a consumer and to publish_latency
-    of a producer.
+    An interval row has one counter of negatives from the scheduled time and one from the hand-over: they belong to the
+    end-to-end latency of a consumer and to the publish latency of a producer.
     """
     key = ("agent", "cell", "repeat", "second_unix_s", "phase", "group")
-    below = sf.inline(sf.array(*[_of_measure(measure) for measure in MEASURES]))  # one scan, not one per measure
+    below = sf.inline(sf.array(*[_of_measure(measure) for measure in MEASURE_TABLE]))  # one scan, not one per measure
     made = declared(interval, INTERVAL).select(*key, below)
     return made.where((sf.size("buckets") > 0) | (sf.col("negative") > 0))
 
 
-def _of_measure(measure: str) -> SparkColumn:
-    counts_negatives = {"publish_latency": "producer", "end_to_end_latency": "consumer"}.get(measure, "")
+def _of_measure(of: Measure) -> SparkColumn:
+    measure, negative = of.key, "negative_from_send" if of.key in FROM_SEND else "negative"
+    counts_negatives = {"acknowledged": "producer", "received": "consumer"}.get(of.ends, "")
     any_sample = sf.size(f"{measure}_bucket") > 0
     return sf.struct(
         sf.lit(measure).alias("measure"),
         sf.col(f"{measure}_bucket").alias("buckets"), sf.col(f"{measure}_count").alias("counts"),
-        sf.when(sf.col("role") == counts_negatives, sf.col("negative")).otherwise(sf.lit(0)).alias("negative"),
+        sf.when(sf.col("role") == counts_negatives, sf.col(negative)).otherwise(sf.lit(0)).alias("negative"),
         sf.when(any_sample, sf.col(f"{measure}_min_ns")).alias("min_ns"),
         sf.when(any_sample, sf.col(f"{measure}_max_ns")).alias("max_ns"),
         sf.col(f"{measure}_sum_ns").alias("sum_ns"),
@@ -146,8 +147,8 @@ def latency_histogram(per_phase: DataFrame) -> DataFrame:
 
 
 def latency_heat(per_second: DataFrame) -> DataFrame:
-    """Coarse bands for a heat map."""
-    rows = per_second.select(*SECOND_KEY, "buckets", "counts")
+    """Coarse bands for a heat map of each measure from the scheduled time."""
+    rows = per_second.where(sf.col("measure").isin(*FROM_SCHEDULE)).select(*SECOND_KEY, "buckets", "counts")
     return rows.mapInArrow(_heat, spark_schema(LATENCY_HEAT))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from brokerlab.model.metrics import LATENCIES
 from brokerlab.pipeline.rates import measured_seconds
 from brokerlab.pipeline.schema import declared
 from brokerlab.results.tables import LOG_P99, STEADINESS
@@ -66,7 +67,7 @@ def _points(rates: DataFrame, latency: DataFrame) -> DataFrame:
     )
     wanted = measured.join(sf.broadcast(counted.select(*_SERIES).distinct()), ["cell", "repeat"])
     counts = wanted.join(sf.broadcast(counted), [*key, "series"], "left").na.fill(0.0, ["x"])
-    worst = latency.where((sf.col("measure") != "send_delay") & (sf.col("p99_ns") > 0)).groupBy(*key, "measure")
+    worst = latency.where(sf.col("measure").isin(*LATENCIES) & (sf.col("p99_ns") > 0)).groupBy(*key, "measure")
     logs = worst.agg(sf.log(sf.max("p99_ns")).alias("x")).withColumn("series", sf.concat("measure", sf.lit(LOG_P99)))
     columns = (*_SERIES, "second_unix_s", "x")
     return counts.select(*columns).unionByName(logs.join(sf.broadcast(measured), list(key)).select(*columns))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from brokerlab.model.metrics import FROM_SCHEDULE, MEASURE_TABLE
 from brokerlab.report.source import Source, TableData
 from brokerlab.results.tables import RESULT_TABLES
 
@@ -17,11 +18,14 @@ def embedded_cells(source: Source) -> tuple[str, ...]:
 
 
 def page_data(source: Source) -> dict[str, Any]:
-    """What the scripts need: cells with their labels, and every table's rows of those cells."""
+    """What the scripts need: cells with their labels, the measures they draw, and every table's rows of those cells."""
     cells = embedded_cells(source)
     return {
         "run": source.run,
         "cells": [{"cell": c, "label": source.label(c)} for c in cells],
+        "measures": [
+            {"key": m.key, "words": m.words, "short": m.short} for m in MEASURE_TABLE if m.key in FROM_SCHEDULE
+        ],
         "tables": {name: _encoded(name, table, set(cells)) for name, table in source.tables.items()},
     }
 

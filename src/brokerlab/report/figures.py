@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from brokerlab.model.metrics import MEASURE_TABLE
+
 ABSENT = "–"
 
 _DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
@@ -95,20 +97,15 @@ def quantity(metric: str, value: float | None) -> str:
     return count(value)
 
 
-_MEASURES = {
-    "publish_latency": "publish latency",
-    "end_to_end_latency": "end-to-end latency",
-    "send_delay": "send delay",
-}
 _QUANTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9", "p9999": "p99.99"}
 
 
 def metric_name(metric: str) -> str:
     """`end_to_end_latency_p999_ns` as "end-to-end latency p99.9"; other names with spaces for underscores."""
-    for measure, words in _MEASURES.items():
-        if metric.startswith(measure):
-            quantile = metric.removeprefix(measure + "_").removesuffix("_ns")
-            return f"{words} {_QUANTILES.get(quantile, quantile)}"
+    for measure in sorted(MEASURE_TABLE, key=lambda m: -len(m.key)):  # some keys begin with another one
+        if metric.startswith(measure.key):
+            quantile = metric.removeprefix(measure.key + "_").removesuffix("_ns")
+            return f"{measure.words} {_QUANTILES.get(quantile, quantile)}"
     if metric.endswith("bytes_per_s"):
         return metric.removesuffix("_per_s").replace("_", " ") + " rate"
     return metric.removesuffix("_per_s").replace("_", " ") + (" rate" if metric.endswith("_per_s") else "")

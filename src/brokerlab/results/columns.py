@@ -9,20 +9,29 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from brokerlab.model.arrow import FIRST_WRITER
+from brokerlab.model.metrics import MEASURE_TABLE
 from brokerlab.model.tables import Column, Table
 from brokerlab.results.tables import RESULT_TABLES
 
-_HEAD = """# Measurements: every column, its unit, its clock and its formula
+_MEASURES = "\n".join(f"- `{m.key}` = {m.meaning}" for m in MEASURE_TABLE)
+_HEAD = f"""# Measurements: every column, its unit, its clock and its formula
 
 Made from the declarations in `evidence/tables.py` and `results/tables.py`; do not edit (`make docs` writes it).
 
 Clocks: `_mono_ns` is CLOCK_MONOTONIC of the host that wrote the row; `_unix_s` is the UNIX clock, derived from the
 monotonic one with the pair of readings in environment.json. No broker's clock enters a latency.
 
-Latencies: `publish_latency` = acknowledgement - scheduled time; `end_to_end_latency` = arrival - scheduled time;
-`send_delay` = beginning to hand it to the client - scheduled time, which is our own lateness; what the client then does
-with it is part of the latencies alone. In a closed loop the scheduled time is the time of the send. Histograms are
-log-linear: bucket = (shift << 7) + (value >> shift), shift = max(bit_length(value) - 8, 0); a bucket is at most 0.78 %
+Latencies, of every message:
+
+{_MEASURES}
+
+A message is handed over when the engine begins to stamp and send the block in which its client takes it; a message that
+the client did not take is stamped again when it is offered again. So send_delay is our own lateness, or the time for which
+the client's buffer was full, and what the client then does with the message is part of the latencies. Message by message
+publish_latency = send_delay + publish_latency_from_send, and likewise end to end. In a closed loop a message is scheduled
+when it is handed over. Runs of version 0.1.0 have no latencies from send.
+
+Histograms are log-linear: bucket = (shift << 7) + (value >> shift), shift = max(bit_length(value) - 8, 0); a bucket is at most 0.78 %
 of its value wide. Merging adds counts. A quantile q is the upper bound of the bucket that holds the sample of rank
 ceil(q x count), but at most the largest sample, which is kept exactly.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from brokerlab.model.metrics import MEASURES
 from brokerlab.model.tables import Column, Table
 
 _CELL = Column("cell", "string", "", "cell of the sweep")
 _REPEAT = Column("repeat", "int", "1", "repeat of the cell, from 1")
 _SECOND = Column("second_unix_s", "long", "s", "second of the UNIX clock")
 _PHASE = Column("phase", "string", "", "phase: warm_up, measure, drain")
-_MEASURE = Column("measure", "string", "", "publish_latency, end_to_end_latency or send_delay")
+_MEASURE = Column("measure", "string", "", ", ".join(MEASURES))
 _GROUP = Column("group", "string", "", "consumer group; empty for producer-side rows")
 
 
@@ -64,7 +65,7 @@ LATENCY_PER_PHASE = Table(
     (
         _CELL, _REPEAT, _PHASE, _MEASURE, _GROUP,
         _count("count", "samples"),
-        _count("negative", "samples below zero: counted, kept out of the quantiles; a producer's count stands with publish_latency"),
+        _count("negative", "samples below zero: counted, kept out of the quantiles; negative send_delay counts with publish_latency"),
         *_QUANTILES,
         Column("p9999_ns", "long", "ns", "99.99th percentile; believe it from 29,956 samples on"),
         Column("min_ns", "long", "ns", "smallest sample, exact"),
@@ -86,7 +87,7 @@ LATENCY_HISTOGRAM = Table(
 
 LATENCY_HEAT = Table(
     "latency_heat",
-    "Samples per second and coarse latency band, for the heat map: band = bucket >> (sub_bucket_bits - 2), four per octave.",
+    "Samples per second and coarse latency band, for the heat map: band = bucket >> (sub_bucket_bits - 2), four per octave. Measures from the scheduled time only.",
     (
         _CELL, _REPEAT, _SECOND, _PHASE, _MEASURE, _GROUP,
         Column("band", "int", "1", "coarse band"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 
+from brokerlab.model.metrics import MEASURES, OF_DELIVERIES
 from brokerlab.model.plan import Objective
 from brokerlab.model.quantities import parse_duration_ns, parse_number, parse_rate_per_s
 
-LATENCIES = ("publish_latency", "end_to_end_latency", "send_delay")
 COUNTS = ("rejected", "unknown", "lost", "duplicated", "redelivered", "reordered", "corrupted", "unexpected")
 RATES = ("throughput",)
-NEED_CONSUMERS = ("end_to_end_latency", "lost", "duplicated", "redelivered", "reordered", "corrupted", "unexpected")
+NEED_CONSUMERS = (*OF_DELIVERIES, "lost", "duplicated", "redelivered", "reordered", "corrupted", "unexpected")
 
 OBJECTIVE_PATTERN = r"^\s*(?:(max|p[0-9]+(?:\.[0-9]+)?)\s*\(\s*(\w+)\s*\)|(\w+))\s*(<=|>=|==|<|>)\s*(\S.*?)\s*$"
 _OBJECTIVE = re.compile(OBJECTIVE_PATTERN)
@@ -32,13 +32,13 @@ def parse_objective(text: str) -> Objective:
         raise ObjectiveError("wants `p99(end_to_end_latency) < 20ms`, `lost == 0` or `throughput >= 10_000/s`")
     quantile_text, of, alone, comparison, limit_text = match.groups()
     measure = of or alone
-    known = LATENCIES if of else (*COUNTS, *RATES)
+    known = MEASURES if of else (*COUNTS, *RATES)
     if measure not in known:
-        if measure in LATENCIES:
+        if measure in MEASURES:
             raise ObjectiveError(f"wants a quantile, such as p99({measure})", f"p99({measure})")
         if measure in (*COUNTS, *RATES):
             raise ObjectiveError(f"{measure} has no quantiles", measure)
-        near = difflib.get_close_matches(measure, (*LATENCIES, *COUNTS, *RATES), n=1)
+        near = difflib.get_close_matches(measure, (*MEASURES, *COUNTS, *RATES), n=1)
         raise ObjectiveError(f"{measure} is not measured; known: {', '.join(known)}", near[0] if near else None)
     try:
         limit = _limit(measure, limit_text)
@@ -56,7 +56,7 @@ def parse_objective(text: str) -> Objective:
 
 
 def _limit(measure: str, text: str) -> float:
-    if measure in LATENCIES:
+    if measure in MEASURES:
         return parse_duration_ns(text)
     return parse_rate_per_s(text) if measure in RATES else parse_number(text)
 

@@ -33,7 +33,7 @@ producers:
   arrival: uniform              # or poisson
   # arrival: {burst: {rate: 50_000/s, length: 1s, every: 10s}}    # producers.rate in between
   # arrival: {ramp: {to: 20_000/s}}                               # from producers.rate, linearly
-  message: 1KiB                 # whole message, at least 40B
+  message: 1KiB                 # whole message, at least 48B
   # message: [{size: 200B, weight: 9}, {size: 10KiB, weight: 1}]  # a mix
   payload:
     kind: random

@@ -58,6 +58,27 @@ def test_latency_counts_from_the_scheduled_time_not_from_the_sending(ledger: Pro
     assert row.histograms["publish_latency"].bucket.tolist() == bucket_of(np.array([8000])).tolist()
 
 
+def test_a_publish_latency_is_the_send_delay_and_the_latency_from_send(ledger: ProducerLedger) -> None:
+    handed_over = {0: 1_200, 1: 5_000, 2: 90_000}
+    acknowledged = {0: 100_000, 1: 5_000, 2: 7_000_000}
+    for index, at_ns in handed_over.items():
+        send(ledger, index, [1_000 + index], at_ns)
+        settle(ledger, [index], ACKNOWLEDGED, acknowledged[index])
+        (row,) = ledger.take().intervals  # of this message alone
+        took_ns = {m: row.histograms[m].sum_ns for m in ("publish_latency", "publish_latency_from_send", "send_delay")}
+        assert took_ns["publish_latency_from_send"] == acknowledged[index] - at_ns
+        assert took_ns["publish_latency"] - took_ns["publish_latency_from_send"] == took_ns["send_delay"]
+        assert row.histograms["publish_latency_from_send"].count.tolist() == [1]
+
+
+def test_what_was_not_acknowledged_has_no_latency(ledger: ProducerLedger) -> None:
+    send(ledger, 0, [1000, 1000], at_ns=2000)
+    settle(ledger, [0], REJECTED, at_ns=9000)
+    settle(ledger, [1], UNKNOWN, at_ns=9000)
+    (row,) = ledger.take().intervals
+    assert [m for m, h in row.histograms.items() if len(h.bucket)] == ["send_delay"]
+
+
 def test_a_late_acknowledgement_belongs_to_the_second_and_phase_of_its_schedule(ledger: ProducerLedger) -> None:
     send(ledger, 0, [SECOND, 2 * SECOND + 1], at_ns=2 * SECOND + 2)
     ledger.take()
@@ -96,6 +117,10 @@ def test_negative_latencies_are_counted_and_kept_out_of_the_histogram(ledger: Pr
     (row,) = ledger.take().intervals
     assert row.counters["negative"] == 1
     assert row.histograms["send_delay"].bucket.tolist() == []
+    settle(ledger, [0], ACKNOWLEDGED, at_ns=800)  # before it was handed over
+    (row,) = ledger.take().intervals
+    assert (row.counters["negative"], row.counters["negative_from_send"]) == (1, 1)
+    assert row.histograms["publish_latency_from_send"].bucket.tolist() == []
 
 
 def test_taking_rows_empties_the_ledger_but_keeps_what_is_in_flight(ledger: ProducerLedger) -> None:

@@ -64,11 +64,11 @@ def test_fixed_sizes_lie_one_behind_the_other_with_right_sums(size, compressibil
 
 
 def test_a_mix_of_sizes_has_every_size_as_often_as_its_weight():
-    sizes = tuple(SizeShare(message_bytes=b, weight=w) for b, w in ((40, 70), (101, 20), (1000, 10)))
+    sizes = tuple(SizeShare(message_bytes=b, weight=w) for b, w in ((48, 70), (101, 20), (1000, 10)))
     pool = pool_of(PayloadPlan(sizes=sizes, compressibility=0.5))
     assert_sound(pool)
     counts = Counter(pool.lengths.tolist())
-    for size, share in ((40, 0.7), (101, 0.2), (1000, 0.1)):
+    for size, share in ((48, 0.7), (101, 0.2), (1000, 0.1)):
         assert counts[size] == pytest.approx(share * pool.slots, abs=1)
     assert len(set(pool.lengths[:200].tolist())) == 3
 
@@ -94,7 +94,7 @@ def test_huge_messages_still_get_sixteen_slots():
 
 def test_equal_seeds_give_equal_messages_and_producers_differ():
     assert messages(pool_of(fixed(64))) == messages(pool_of(fixed(64)))
-    assert messages(pool_of(fixed(64)))[0][40:] != messages(pool_of(fixed(64), producer=4))[0][40:]
+    assert messages(pool_of(fixed(64)))[0][HEADER_BYTES:] != messages(pool_of(fixed(64), producer=4))[0][HEADER_BYTES:]
 
 
 @given(asked=st.lists(st.integers(0, 700), max_size=30))

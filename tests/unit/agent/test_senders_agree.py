@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from ctypes import CFUNCTYPE, POINTER, c_int32, c_int64, c_void_p
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from brokerlab.agent.ledger import Rows
 from brokerlab.agent.sender import NEVER_NS, Sender
 from brokerlab.agent.sender_native import NativeSender, sender
 from brokerlab.brokers.contract import NativeCalls
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN, Block, Settlements
+from brokerlab.model.header import CHECKSUM_WORD, HANDED_OVER_WORD, HEADER, HEADER_BYTES
 from brokerlab.model.plan import (
     AgentPlan,
     Durability,
@@ -32,7 +35,7 @@ from brokerlab.native import library, why_not
 pytestmark = pytest.mark.skipif(library() is None, reason=f"no C library to compare with: {why_not()}")
 
 AHEAD_NS = 10**18  # far ahead of the real clock, at which messages are sent: the send timeout passes at once
-BEHIND_NS = 10**9  # it never passes
+BEHIND_NS = 10**9  # long before it
 OFFSET_NS = 1_700_000_000_000_000_000
 REFUSED, LOST, ODD = -1, -2, 77
 OUTCOMES = {0: ACKNOWLEDGED, REFUSED: REJECTED, LOST: UNKNOWN, ODD: UNKNOWN}
@@ -143,7 +146,7 @@ def life(of: Sender, client: Client, start_ns: int = AHEAD_NS) -> dict[str, Any]
     totals = {name: sum(r.counters[name] for r in rows.intervals) for name in counters}
     by_second = sorted((r.second, r.destination, r.phase, *(r.counters[n] for n in counters)) for r in rows.intervals)
     return {
-        "taken": client.taken,
+        "taken": {i: (_without_the_clock(payload), *where) for i, (payload, *where) in client.taken.items()},
         "totals": totals,
         "by_second": by_second,
         "ranges": sorted(rows.ranges.tolist()),
@@ -151,6 +154,29 @@ def life(of: Sender, client: Client, start_ns: int = AHEAD_NS) -> dict[str, Any]
         "settled": of.is_settled(),
         "buffer_full": of.state.buffer_full > 0,
     }
+
+
+def worked(of: Sender, client: Client, start_ns: int) -> Rows:
+    """Some hundred ticks of the real clock."""
+    of.begin(start_ns, OFFSET_NS)
+    for tick in range(400):
+        client.tick = tick
+        of.step(time.monotonic_ns(), NEVER_NS)
+    client.forget_the_silent()
+    of.finish(time.monotonic_ns())
+    rows = of.take()
+    of.close(0)
+    return rows
+
+
+def headers_of(client: Client) -> Any:
+    """Of all messages taken, by number."""
+    return np.frombuffer(b"".join(client.taken[i][0][:HEADER_BYTES] for i in sorted(client.taken)), HEADER)
+
+
+def _without_the_clock(payload: bytes) -> bytes:
+    """What depends on the time of handing over is the real clock's: that time and the checksum over it."""
+    return payload[: 8 * CHECKSUM_WORD] + payload[8 * (HANDED_OVER_WORD + 1) :]
 
 
 def compare(producers: ProducersPlan, room: int, tmp_path: Path) -> dict[str, Any]:
@@ -191,9 +217,49 @@ def test_open_loop_with_keys_and_a_file_read_while_sending(tmp_path: Path) -> No
     assert {key for _, _, key in life["taken"].values()} == {k.to_bytes(4, "big") for k in range(50)}
 
 
+@pytest.mark.parametrize("client_class", [PythonClient, CClient])
+def test_in_a_closed_loop_a_message_is_scheduled_when_it_is_handed_over(
+    tmp_path: Path, client_class: type[PythonClient]
+) -> None:
+    schedule = SchedulePlan(arrival="closed", window=400)
+    plan = agent_plan(ProducersPlan(count=1, agents=1, schedule=schedule, payload=SIZES), tmp_path)
+    client = client_class(1000)
+    rows = worked(sender(plan, 0, client), client, time.monotonic_ns())
+    headers = headers_of(client)
+    assert len(headers) >= 400
+    assert np.array_equal(headers["scheduled_mono_ns"], headers["handed_over_mono_ns"])
+    for row in rows.intervals:
+        whole, from_send = (row.histograms[m] for m in ("publish_latency", "publish_latency_from_send"))
+        assert whole.bucket.tolist() == from_send.bucket.tolist()
+        assert whole.count.tolist() == from_send.count.tolist()
+        assert (whole.min_ns, whole.max_ns, whole.sum_ns) == (from_send.min_ns, from_send.max_ns, from_send.sum_ns)
+        assert row.histograms["send_delay"].max_ns == 0
+
+
+@pytest.mark.parametrize("client_class", [PythonClient, CClient])
+def test_a_header_says_when_the_offer_began_in_which_the_message_was_taken(
+    tmp_path: Path, client_class: type[PythonClient]
+) -> None:
+    """A client that takes 20 at a time refuses most offers: those times are not kept."""
+    plan = agent_plan(
+        ProducersPlan(count=1, agents=1, schedule=SchedulePlan(rate_per_s=7_000), payload=SIZES), tmp_path
+    )
+    client = client_class(20)
+    began_ns = time.monotonic_ns()
+    rows = worked(sender(plan, 0, client), client, began_ns - 2_500_000_000)  # everything is due at once
+    headers = headers_of(client)
+    handed_over = headers["handed_over_mono_ns"]
+    assert len(set(handed_over.tolist())) > 100
+    assert (np.diff(handed_over) >= 0).all()
+    assert began_ns < handed_over[0]
+    delays = [row.histograms["send_delay"] for row in rows.intervals]
+    assert sum(d.sum_ns for d in delays) == int((handed_over - headers["scheduled_mono_ns"]).sum())
+    assert sum(int(d.count.sum()) for d in delays) == len(headers)
+
+
 def test_closed_loop_keeps_its_window(tmp_path: Path) -> None:
     schedule = SchedulePlan(arrival="closed", window=400)
-    plan = agent_plan(ProducersPlan(count=1, agents=1, schedule=schedule, payload=SIZES, send_timeout_s=0.1), tmp_path)
+    plan = agent_plan(ProducersPlan(count=1, agents=1, schedule=schedule, payload=SIZES, send_timeout_s=10), tmp_path)
     client = CClient(1000)
     made = life(sender(plan, 0, client), client, BEHIND_NS)
     assert made["totals"]["due"] == made["totals"]["sent"] > 10_000

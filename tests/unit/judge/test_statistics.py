@@ -7,6 +7,7 @@ import pytest
 
 from brokerlab.judge.statistics import median_interval, ratio_interval
 from brokerlab.judge.summary import comparison, only_finished, run_summary
+from brokerlab.model.metrics import FROM_SCHEDULE, MEASURES
 from synthetic import make_plan
 
 
@@ -34,10 +35,10 @@ def test_ratio_of_a_doubled_rate_is_two() -> None:
     assert 1.9 < low <= ratio <= high < 2.1
 
 
-def summary_of(values: dict[str, list[float]]) -> list[dict[str, Any]]:
+def summary_of(values: dict[str, list[float]], metric: str = "sent_per_s") -> list[dict[str, Any]]:
     plan = make_plan("run", cells=2)
     levels = {"cells": {"c01": {"durability": {"level": "L2"}}, "c02": {"durability": {"level": "L4"}}}}
-    return run_summary({(c, "sent_per_s"): dict(enumerate(v, 1)) for c, v in values.items()}, plan, levels)
+    return run_summary({(c, metric): dict(enumerate(v, 1)) for c, v in values.items()}, plan, levels)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,13 @@ def test_comparison_says_higher_lower_or_cannot_tell(a: list[float], b: list[flo
     (row,) = comparison(summary_of({"c01": a, "c02": b}))
     assert row["answer"] == answer
     assert row["same_durability"] is False
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_latency_is_summarized_and_compared_from_the_scheduled_time_only(measure: str) -> None:
+    summary = summary_of({"c01": [200.0, 202, 198, 201], "c02": [100.0, 101, 99, 100]}, f"{measure}_p99_ns")
+    assert [row["median"] for row in summary] == [200.5, 100.0]
+    assert len(comparison(summary)) == (measure in FROM_SCHEDULE)
 
 
 def test_zero_has_no_ratio() -> None:

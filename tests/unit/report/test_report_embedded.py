@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from brokerlab.model.metrics import FROM_SCHEDULE, MEASURES
 from brokerlab.report.embedded import CELLS_WITH_DATA, page_data
 from brokerlab.report.source import read_source
 from brokerlab.results.reader import read_table
@@ -34,6 +35,13 @@ def test_every_row_of_every_table_is_in_the_page(tmp_path: Path) -> None:
         assert rows == wanted, name
         assert stored["rows"] == len(wanted)
     assert data["tables"]["latency_heat"]["rows"] > 100
+
+
+def test_charts_draw_the_measures_from_the_scheduled_time_only(tmp_path: Path) -> None:
+    data = page_data(read_source(write_results(tmp_path / "run", SHORT)))
+    assert [m["key"] for m in data["measures"]] == list(FROM_SCHEDULE)
+    (in_tables,) = (c for c in data["tables"]["latency_per_phase"]["columns"] if c["name"] == "measure")
+    assert set(decoded(in_tables)) == set(MEASURES)
 
 
 def test_beyond_the_limit_the_first_cells_are_kept_and_named(tmp_path: Path) -> None:

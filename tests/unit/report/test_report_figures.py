@@ -57,4 +57,5 @@ def test_the_metric_decides_the_unit(metric: str, value: float, text: str) -> No
 
 def test_metric_names_are_words() -> None:
     assert figures.metric_name("end_to_end_latency_p999_ns") == "end-to-end latency p99.9"
+    assert figures.metric_name("publish_latency_from_send_p50_ns") == "publish latency from send p50"
     assert figures.metric_name("received_per_s") == "received rate"

@@ -232,7 +232,7 @@ def headers_of(batch: Batch) -> Headers | None:
 
 
 def damaged(payload: bytes) -> bytes:
-    """The message with its last byte flipped; in a message of header alone that is the checksum's."""
+    """The message with its last byte flipped; in a message of header alone that is a byte of the time of handing over."""
     changed = bytearray(payload)
     changed[max(CHECKSUM_AT, len(payload) - 1)] ^= 0xFF
     return bytes(changed)

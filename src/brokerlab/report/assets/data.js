@@ -95,7 +95,7 @@ const Report = (() => {
     page, table, each, distinct, significant, duration, rate, count, size, color, seriesColor, dash, element, choice,
     label: (cell) => labels.get(cell) ?? cell,
     index: (cell) => indices.get(cell) ?? 0,
-    short: { publish_latency: "publish", end_to_end_latency: "end-to-end", send_delay: "send delay" },
-    measures: { publish_latency: "publish latency", end_to_end_latency: "end-to-end latency", send_delay: "send delay" },
+    short: Object.fromEntries(page.measures.map((m) => [m.key, m.short])),
+    measures: Object.fromEntries(page.measures.map((m) => [m.key, m.words])),
   };
 })();

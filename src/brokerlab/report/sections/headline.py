@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.model.metrics import LATENCIES, MEASURE_TABLE
 from brokerlab.report import figures
 from brokerlab.report.figures import FEWEST_SAMPLES
 from brokerlab.report.grid import Cell, band, grid
@@ -11,7 +12,7 @@ from brokerlab.report.sections.verdict import status
 from brokerlab.report.source import Row, Source
 
 _QUANTILES = (("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"))
-_MEASURES = (("publish_latency", "Publish"), ("end_to_end_latency", "End-to-end"))
+_MEASURES = [(m.key, m.short.capitalize()) for m in MEASURE_TABLE if m.key in LATENCIES]
 
 
 def headline_section(source: Source) -> Html:
