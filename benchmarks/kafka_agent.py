@@ -38,8 +38,7 @@ class Agent:
         raise RuntimeError(f"no {kind} in time")
 
     def start(self) -> None:
-        clock = clock_pair()
-        offset = clock["unix_ns"] - clock["mono_ns"]
+        offset = clock_pair().unix_minus_mono_ns
         start = -(-(time.monotonic_ns() + offset + 300_000_000) // 1_000_000_000) * 1_000_000_000 - offset
         self.process.tell("start", start_mono_ns=start, unix_minus_mono_ns=offset)
 

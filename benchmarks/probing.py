@@ -11,8 +11,9 @@ from benchmarks.brokers import RunningBroker
 from benchmarks.figures import spread
 from benchmarks.machine import family, mark, usage
 from brokerlab.brokers.contract import NodeInfo
+from brokerlab.model.environment import ClockPair
 from brokerlab.model.plan import PhasesPlan
-from brokerlab.probes.plan import ClockPair, ProbePlan, WatchedNode
+from brokerlab.probes.plan import ProbePlan, WatchedNode
 
 BROKERS = ("kafka", "nats", "rabbitmq-quorum", "redis", "postgresql", "pulsar")
 SETTLE_S = 20  # a JVM that has just started is busy with itself

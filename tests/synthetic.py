@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from brokerlab.model.environment import CellEnvironment, Clock, ClockPair, DurabilityFacts, Environment, Host
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.metrics import FROM_SCHEDULE, LATENCIES
 from brokerlab.model.plan import (
@@ -159,7 +160,7 @@ def write_run(
     plan = plan or make_plan(directory.name)
     chosen = DEFAULT_FAULTS if faults is None else faults
     write_json(directory / "plan.json", plan.model_dump(mode="json"))
-    write_json(directory / "environment.json", environment(plan))
+    run.write("environment.json", environment(plan))
     executions: dict[str, Any] = {}
     truth: dict[tuple[str, int], Truth] = {}
     for number, e in enumerate(plan.order):
@@ -184,38 +185,28 @@ def write_run(
     return SyntheticRun(run, truth)
 
 
-def environment(plan: RunPlan) -> dict[str, Any]:
+def environment(plan: RunPlan) -> Environment:
     """environment.json as the runner writes it."""
-    return {
-        "schema_version": 1,
-        "run": plan.run,
-        "brokerlab": "0.1.0",
-        "git_head": None,
-        "python": "3.11.7",
-        "java": "17.0.15",
-        "native_library": "not built: no compiler",
-        "host": {
-            "cpu_count": 2,
-            "cpu_model": "imaginary",
-            "memory_bytes": 8 << 30,
-            "kernel": "6.1",
-            "hostname": "nowhere",
-        },
-        "clock": {"start": {"mono_ns": START_MONO_NS, "unix_ns": START_UNIX_S * 10**9}, "end": None},
-        "cells": {
-            c.cell: {
-                "broker": c.broker,
-                "version": "4.3.1" if c.broker == "kafka" else "2.14.0",
-                "nodes": c.nodes,
-                "endpoint": ["127.0.0.1:1"],
-                "driver_path": "python",
-                "effective_settings": {"broker": {"log.flush.interval.messages": "9223372036854775807"}},
-                "durability": {"level": "L4", "because": {"replication": "1"}},
-                "executions": {},
-            }
+    return Environment(
+        run=plan.run,
+        brokerlab="0.1.0",
+        python="3.11.7",
+        java="17.0.15",
+        native_library="not built: no compiler",
+        host=Host(name="nowhere", cpu_count=2, cpu_model="imaginary", memory_bytes=8 << 30, kernel="6.1"),
+        clock=Clock(start=ClockPair(mono_ns=START_MONO_NS, unix_ns=START_UNIX_S * 10**9)),
+        cells={
+            c.cell: CellEnvironment(
+                broker=c.broker,
+                version="4.3.1" if c.broker == "kafka" else "2.14.0",
+                nodes=c.nodes,
+                driver_path="python",
+                effective_settings={"broker": {"log.flush.interval.messages": "9223372036854775807"}},
+                durability=DurabilityFacts(level="L4", because={"replication": "1"}),
+            )
             for c in plan.cells
         },
-    }
+    )
 
 
 def _draw(rng: np.random.Generator, cell: CellPlan, faults: Faults, start_s: int) -> Truth:

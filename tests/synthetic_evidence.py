@@ -203,13 +203,13 @@ def _write_events(
     mono = mono_of(start_s)
     end = mono + int((cell.phases.warm_up_s + cell.phases.measure_s) * 1e9)
     rows: list[dict[str, Any]] = [
-        {**where, "source": "runner", "kind": "start", "at_mono_ns": mono, "detail": "{}"},
+        {**where, "source": "runner", "kind": "phase", "at_mono_ns": mono, "detail": '{"phase": "warm_up"}'},
         {
             **where,
             "source": "runner",
             "kind": "drain",
             "at_mono_ns": end + 10**9,
-            "detail": json.dumps({"complete": drained, "groups": dict.fromkeys(groups, drained)}),
+            "detail": json.dumps({"complete": drained, "groups": {g: {"complete": drained} for g in groups}}),
         },
         {**where, "source": "runner", "kind": "end", "at_mono_ns": end + 2 * 10**9, "detail": "{}"},
     ]

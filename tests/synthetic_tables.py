@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brokerlab.model.arrow import arrow_schema
+from brokerlab.model.environment import CellEnvironment, DurabilityFacts
 from brokerlab.model.histogram import SUB_BUCKET_BITS, bucket_of, lower_bound_ns, quantile_ns, upper_bound_ns
 from brokerlab.model.metrics import FROM_SCHEDULE, OF_DELIVERIES
 from brokerlab.model.plan import Durability, RunPlan
@@ -88,8 +89,9 @@ def write_results(directory: Path, story: Story | None = None, seed: int = 0) ->
     write_json(directory / "plan.json", plan.model_dump(mode="json"))
     facts = environment(plan)
     for c in plan.cells:
-        facts["cells"][c.cell]["durability"]["level"] = c.durability.value
-    write_json(directory / "environment.json", facts)
+        computed = DurabilityFacts(level=c.durability.value, because={"replication": "1"})
+        facts = facts.with_cell(c.cell, CellEnvironment(durability=computed))
+    write_json(directory / "environment.json", facts.model_dump(mode="json"))
     states = {
         str(e): {
             "state": "finished",

@@ -49,11 +49,11 @@ def record(broker: Broker) -> dict[str, Any]:
 
 def _facts(run: RunDirectory, broker: Broker) -> dict[str, Any]:
     verdict, environment = read_verdict(run), run.environment()
-    host = environment["host"]
-    memory_gib = host["memory_bytes"] / (1 << 30)
+    host = environment.host
+    memory_gib = (host.memory_bytes or 0) / (1 << 30)
     facts: dict[str, Any] = {
-        "version": environment["cells"].get("c01", {}).get("version", broker.version),
-        "machine": f"{host['cpu_count']} x {host['cpu_model']}, {memory_gib:.0f} GiB, Linux {host['kernel']}",
+        "version": environment.cell("c01").version or broker.version,
+        "machine": f"{host.cpu_count} x {host.cpu_model}, {memory_gib:.0f} GiB, Linux {host.kernel}",
         "verdict": verdict.verdict,
         "failure": None,
     }

@@ -7,14 +7,14 @@ import platform
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import brokerlab
+from brokerlab.model.environment import Clock, ClockPair, Environment, Host
 from brokerlab.native import library, why_not
 from brokerlab.native.build import built_library
 
 
-def clock_pair() -> dict[str, int]:
+def clock_pair() -> ClockPair:
     """The same instant on both clocks, from the tightest of a few readings."""
     readings = []
     for _ in range(20):
@@ -23,7 +23,7 @@ def clock_pair() -> dict[str, int]:
         after = time.monotonic_ns()
         readings.append((after - before, (before + after) // 2, unix_ns))
     _, mono_ns, unix_ns = min(readings)
-    return {"mono_ns": mono_ns, "unix_ns": unix_ns}
+    return ClockPair(mono_ns=mono_ns, unix_ns=unix_ns)
 
 
 def _git_head() -> str | None:
@@ -42,24 +42,22 @@ def _cpu_model() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
-def environment(run: str, java: str | None) -> dict[str, Any]:
+def environment(run: str, java: str | None) -> Environment:
     """Facts about this machine and this installation, as environment.json begins."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {
-        "schema_version": 1,
-        "run": run,
-        "brokerlab": brokerlab.__version__,
-        "git_head": _git_head(),
-        "python": platform.python_version(),
-        "java": java,
-        "native_library": built_library().name if library() is not None else f"none: {why_not()}",
-        "host": {
-            "cpu_count": os.cpu_count(),
-            "cpu_model": _cpu_model(),
-            "memory_bytes": memory,
-            "kernel": platform.release(),
-            "system": platform.system(),
-        },
-        "clock": {"start": clock_pair(), "end": None},
-        "cells": {},
-    }
+    return Environment(
+        run=run,
+        brokerlab=brokerlab.__version__,
+        git_head=_git_head(),
+        python=platform.python_version(),
+        java=java,
+        native_library=built_library().name if library() is not None else f"none: {why_not()}",
+        host=Host(
+            name=platform.node(),
+            cpu_count=os.cpu_count(),
+            cpu_model=_cpu_model(),
+            memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            kernel=platform.release(),
+            system=platform.system(),
+        ),
+        clock=Clock(start=clock_pair()),
+    )

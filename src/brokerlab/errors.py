@@ -136,7 +136,11 @@ class MeasurementError(BrokerlabError):
 
 
 class AgentError(MeasurementError):
-    """An agent ended without its evidence."""
+    """An agent ended without its evidence; `agents` names those that did."""
+
+    def __init__(self, message: str, *, hint: str | None = None, agents: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.agents = agents
 
 
 class InterruptedRunError(BrokerlabError):

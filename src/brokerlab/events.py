@@ -10,6 +10,7 @@ from typing import Any
 
 from brokerlab.evidence.tables import EVENT
 from brokerlab.evidence.writer import SegmentWriter
+from brokerlab.model.events import Event
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.secrets import redacted
 
@@ -22,12 +23,12 @@ class Journal:
         self._one_at_a_time = threading.Lock()  # faults are journalled from a thread of their own
         self._where: dict[str, list[Any]] = {"run": [run], "cell": [execution.cell], "repeat": [execution.repeat]}
 
-    def add(self, kind: str, source: str = "runner", **detail: Any) -> None:
+    def add(self, event: Event, source: str = "runner") -> None:
         row: dict[str, list[Any]] = {
             "source": [source],
-            "kind": [kind],
+            "kind": [event.kind],
             "at_mono_ns": [time.monotonic_ns()],
-            "detail": [redacted(json.dumps(detail, ensure_ascii=False))],
+            "detail": [redacted(json.dumps(event.detail(), ensure_ascii=False))],
         }
         with self._one_at_a_time:
             self._writer.add({**self._where, **row})

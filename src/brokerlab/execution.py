@@ -20,9 +20,11 @@ from brokerlab.load.agents import Agents
 from brokerlab.load.live import live_text
 from brokerlab.load.plans import agent_plans, destination_names, group_names
 from brokerlab.load.process import Event, TalkingProcess
+from brokerlab.model import events
+from brokerlab.model.environment import CellEnvironment, ClockPair, DurabilityFacts, ExecutionEnvironment
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
-from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, RunPlan
+from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, Phase, RunPlan
 from brokerlab.results.directory import RunDirectory
 from brokerlab.secrets import redacted, redacted_settings
 from brokerlab.take_down import TakeDown, delete_destinations, deletion_by_hand
@@ -38,7 +40,7 @@ NEARLY_NOTHING_BYTES = 1 << 20  # so little space left on the runs' disk is the 
 class Facts:
     """What an execution adds to environment.json, and how it ended."""
 
-    cell: dict[str, Any]
+    cell: CellEnvironment
     drained: bool | None
     failure: str | None
 
@@ -72,11 +74,14 @@ class Execution:
         self._probe: TalkingProcess | None = None
         self._faults: Injection | None = None
         self._lines: dict[str, dict[str, Any]] = {}
-        self._facts: dict[str, Any] = {"broker": cell.broker, "nodes": cell.nodes}
+        self._facts = CellEnvironment(broker=cell.broker, nodes=cell.nodes)
         if not cell.endpoint:  # the version of a server the user runs is among its effective settings, if it tells
-            self._facts["version"] = self._broker.installation().version or self._broker.version
+            self._learn(version=self._broker.installation().version or self._broker.version)
         self.progress: Callable[[str], None] = lambda _text: None
-        self.note: Callable[[dict[str, Any]], None] = lambda _facts: None
+        self.note: Callable[[CellEnvironment], None] = lambda _facts: None
+
+    def _learn(self, **facts: Any) -> None:
+        self._facts = self._facts.model_copy(update=facts)
 
     def run(self) -> Facts:
         """From nothing to evidence. A broker or agent that dies under load is a result, not an error: it is journalled
@@ -89,7 +94,8 @@ class Execution:
                 return self._load(endpoint)
             except BaseException as e:
                 with contextlib.suppress(DiskFullError):  # what went wrong first is what people must hear of
-                    self._journal.add("interrupted" if isinstance(e, KeyboardInterrupt) else "failed", error=str(e))
+                    interrupted = isinstance(e, KeyboardInterrupt)
+                    self._journal.add(events.Interrupted(error=str(e)) if interrupted else events.Failed(error=str(e)))
                 raise
 
     def _make_destinations(self, endpoint: Endpoint, down: TakeDown) -> None:
@@ -132,14 +138,16 @@ class Execution:
         self._cluster.start()
         self._cluster.wait_ready(time.monotonic_ns() + round(READY_S * SECOND_NS))
         for node in self._cluster.nodes():
-            self._journal.add("node_started", source=node.name, pid=node.pid)
+            self._journal.add(events.NodeStarted(pid=node.pid), source=node.name)
         return self._cluster.endpoint()
 
     def _check_durability(self, admin: Admin, destinations: tuple[str, ...]) -> None:
         """The declared level is compared with the one that follows from settings read back, before any load."""
         computed = admin.durability(destinations)
-        self._facts["effective_settings"] = redacted_settings(admin.effective_settings(destinations))
-        self._facts["durability"] = {"level": computed.level.value, "because": computed.because}
+        self._learn(
+            effective_settings=redacted_settings(admin.effective_settings(destinations)),
+            durability=DurabilityFacts(level=computed.level.value, because=computed.because),
+        )
         self.note(self._facts)
         if computed.level is not self._cell.durability:
             because = ", ".join(f"{name}={value}" for name, value in computed.because.items())
@@ -164,15 +172,15 @@ class Execution:
         clock = clock_pair()
         self._start_probe(clock)
         start_ns = self._agreed_start(clock)
-        self._facts["driver_path"] = next(
-            (d for n, d in self._agents.drivers.items() if n.startswith("producer")), None
+        self._learn(
+            driver_path=next((d for n, d in self._agents.drivers.items() if n.startswith("producer")), None),
+            executions={str(self._execution.repeat): ExecutionEnvironment(start_mono_ns=start_ns[0], clock=clock)},
         )
-        self._facts["executions"] = {str(self._execution.repeat): {"start_mono_ns": start_ns[0], "clock": clock}}
         failure = None
         drain_complete: bool | None = None
         try:
             self._agents.set_off([p.agent for p in [*producers, *(consumers if tailing else [])]], *start_ns)
-            self._journal.add("phase", phase="warm_up", start_mono_ns=start_ns[0])
+            self._journal.add(events.PhaseBegun(phase=Phase.WARM_UP, start_mono_ns=start_ns[0]))
             self.note(self._facts)  # only now: a slow disk must not make the agents late
             phases = cell.phases
             if self._faults is not None:
@@ -189,23 +197,23 @@ class Execution:
             failure = self._died(e)
         if self._faults is not None:
             self._faults.finish()
-        self._journal.add("end", failure=failure)
+        self._journal.add(events.End(failure=failure))
         return Facts(self._facts, drain_complete, failure)
 
     def _start_agents(self, plans: list[AgentPlan]) -> None:
         self._agents.start(plans)
         for name, pid in self._agents.pids().items():
             if name in {p.agent for p in plans}:
-                self._journal.add("agent_started", source=name, pid=pid)
+                self._journal.add(events.AgentStarted(pid=pid), source=name)
 
-    def _agreed_start(self, clock: dict[str, int]) -> tuple[int, int]:
+    def _agreed_start(self, clock: ClockPair) -> tuple[int, int]:
         """A whole UNIX second soon, on the monotonic clock: (start, UNIX minus monotonic)."""
-        offset_ns = clock["unix_ns"] - clock["mono_ns"]
+        offset_ns = clock.unix_minus_mono_ns
         unix_ns = time.monotonic_ns() + offset_ns + START_IN_NS
         return -(-unix_ns // SECOND_NS) * SECOND_NS - offset_ns, offset_ns
 
-    def _start_probe(self, clock: dict[str, int]) -> None:
-        from brokerlab.probes.plan import ClockPair, ProbePlan, WatchedAgent, WatchedNode
+    def _start_probe(self, clock: ClockPair) -> None:
+        from brokerlab.probes.plan import ProbePlan, WatchedAgent, WatchedNode
 
         nodes = () if self._cluster is None else self._cluster.nodes()
         plan = ProbePlan(
@@ -216,27 +224,27 @@ class Execution:
             nodes=tuple(WatchedNode(name=n.name, pid=n.pid, urls=n.urls) for n in nodes),
             agents=tuple(WatchedAgent(name=name, pid=pid) for name, pid in self._agents.pids().items()),
             directory=str(self._directory.probes(self._execution)),
-            clock=ClockPair(**clock),
+            clock=clock,
             addresses=self._cell.endpoint,
         )
-        events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._probe = TalkingProcess("probe", "brokerlab.probes", self._logs / "probe.log", events)
+        said: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._probe = TalkingProcess("probe", "brokerlab.probes", self._logs / "probe.log", said)
         self._probe.start(plan.model_dump_json())
         with contextlib.suppress(queue.Empty):  # a run without readings is poorer, not wrong
-            events.get(timeout=PROBE_READY_S)
+            said.get(timeout=PROBE_READY_S)
 
     def _start_after_backlog(self, consumers: list[AgentPlan], start: tuple[int, int]) -> None:
-        self._journal.add("backlog_complete")
+        self._journal.add(events.BacklogComplete())
         self._start_agents(consumers)
         self._agents.set_off([c.agent for c in consumers], *start)
 
     def _drain(self, consumers: list[AgentPlan]) -> bool:
-        self._journal.add("phase", phase="drain")
+        self._journal.add(events.PhaseBegun(phase=Phase.DRAIN))
         self.progress("draining")
         verdicts = self._agents.drain(self._cell.phases.drain_limit_s)
         complete = bool(consumers) and all(v.complete for v in verdicts.values())
-        because = {group: {"complete": v.complete, "because": v.because} for group, v in verdicts.items()}
-        self._journal.add("drain", complete=complete, groups=because)
+        groups = {group: events.GroupDrain(complete=v.complete, because=v.because) for group, v in verdicts.items()}
+        self._journal.add(events.Drain(complete=complete, groups=groups))
         return complete
 
     def _died(self, error: BrokerError | AgentError) -> str:
@@ -252,12 +260,14 @@ class Execution:
         dead = self._dead_nodes()
         if dead:
             failure = f"{', '.join(dead)} died under load\nlast log lines:\n{self._log_tail()}"
-            self._journal.add("node_died", node=", ".join(dead), log_lines=self._log_tail())
+            self._journal.add(events.NodeDied(names=dead, text=self._log_tail()))
         else:
             # A broker that fails without a node of ours having ended, or an agent.
             failure = str(error)
-            kind = "agent_died" if isinstance(error, AgentError) else "broker_failed"
-            self._journal.add(kind, agent=failure.split(" ", 1)[0], text=failure)
+            if isinstance(error, AgentError):
+                self._journal.add(events.AgentDied(names=error.agents, text=failure))
+            else:
+                self._journal.add(events.BrokerFailed(text=failure))
         return failure
 
     def _dead_nodes(self) -> tuple[str, ...]:
@@ -288,4 +298,4 @@ class Execution:
     def _left_behind(self, what: str, what_to_do: str) -> None:
         self._say.note(redacted(f"{self._execution}: clean-up failed: {what}; {what_to_do}"))
         with contextlib.suppress(OSError, DiskFullError):
-            self._journal.add("left_behind", what=what, what_to_do=what_to_do)
+            self._journal.add(events.LeftBehind(what=what, what_to_do=what_to_do))

@@ -17,9 +17,11 @@ from brokerlab.errors import BrokerlabError, InterruptedRunError, UserError
 from brokerlab.execution import Execution
 from brokerlab.home import cache_directory
 from brokerlab.interrupts import signals_interrupt
+from brokerlab.model.environment import CellEnvironment
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import CellPlan, RunPlan
+from brokerlab.model.state import RunState
 from brokerlab.results.directory import RunDirectory, usable_runs_directory
 from brokerlab.results.disturbance import disturbance
 from brokerlab.results.run_state import ENDED, LOCK_FILE, unfinished_run
@@ -43,7 +45,7 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
         plan = directory.plan()
         with _locked(directory.path / LOCK_FILE):
             for number, execution in enumerate(plan.order):
-                before = directory.state()["executions"].get(str(execution), {}).get("state")
+                before = directory.state().of(execution).state
                 if before in ENDED:
                     say.note(f"{execution} {before} before: kept")
                     continue
@@ -51,11 +53,11 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
                 _execute(plan, cell, execution, directory, say, number)
                 while _disturbed(plan, cell, execution, directory, say):
                     _execute(plan, cell, execution, directory, say, number)
-            facts = directory.environment()
-            if not facts:
+            if not directory.environment_file.exists():
                 raise UserError(f"{directory.path} was deleted while the run went on", hint="give the command again")
-            facts["clock"]["end"] = clock_pair()
-            directory.write("environment.json", facts)
+            facts = directory.environment()
+            clock = facts.clock.model_copy(update={"end": clock_pair()})
+            directory.write("environment.json", facts.model_copy(update={"clock": clock}))
     return directory
 
 
@@ -63,15 +65,17 @@ def _execute(
     plan: RunPlan, cell: CellPlan, execution: ExecutionId, directory: RunDirectory, say: RunListener, number: int
 ) -> None:
     name = str(execution)
-    attempt = _set_aside(directory, name)
-    _note_state(directory, name, state="running", reason=None, attempt=attempt, started_unix_s=time.time())
+    attempt = _set_aside(directory, execution)
+    _note_state(directory, execution, state="running", reason=None, attempt=attempt, started_unix_s=time.time())
     try:
         once = Execution(plan, cell, execution, attempt, directory, say)
         once.progress = _progress(plan, cell, number, say)
         once.note = lambda facts: _note_cell(directory, cell.cell, facts)
         facts = once.run()
     except KeyboardInterrupt:
-        _note_state(directory, name, state="interrupted", reason="interrupted by the user", ended_unix_s=time.time())
+        _note_state(
+            directory, execution, state="interrupted", reason="interrupted by the user", ended_unix_s=time.time()
+        )
         raise InterruptedRunError(
             f"interrupted; what was measured is saved in {directory.path}",
             hint="the same command goes on where this one stopped",
@@ -79,11 +83,11 @@ def _execute(
     except BaseException as e:
         reason = redacted(str(e) if isinstance(e, BrokerlabError) else f"{type(e).__name__}: {e}")
         with contextlib.suppress(OSError):  # on a full disk the state stays "running", which nobody runs any more
-            _note_state(directory, name, state="interrupted", reason=reason, ended_unix_s=time.time())
+            _note_state(directory, execution, state="interrupted", reason=reason, ended_unix_s=time.time())
         raise
     state = "finished" if facts.failure is None else "failed"
     failure = None if facts.failure is None else redacted(facts.failure)
-    _note_state(directory, name, state=state, reason=failure, drained=facts.drained, ended_unix_s=time.time())
+    _note_state(directory, execution, state=state, reason=failure, drained=facts.drained, ended_unix_s=time.time())
     say.note(f"{name} {state}: {cell.label}, repeat {execution.repeat} of {plan.repeats}")
 
 
@@ -94,9 +98,8 @@ def _disturbed(
     where the verdict reads it. One that failed, had a node killed, or in which any message did not arrive as it should
     is kept whatever the machine did: it must not disappear."""
     name = str(execution)
-    state = directory.state()["executions"][name]
-    known: list[str] = state.get("disturbed", [])
-    if len(known) >= plan.retries or state["state"] != "finished" or cell.faults:
+    state = directory.state().of(execution)
+    if len(state.disturbed) >= plan.retries or state.state != "finished" or cell.faults:
         return False
     try:
         text = disturbance(directory, execution, is_closed=cell.producers.schedule.arrival == "closed")
@@ -104,7 +107,9 @@ def _disturbed(
             return False
     except OSError:  # damaged evidence is kept too: the analysis tells of it
         return False
-    _note_state(directory, name, state="interrupted", reason=f"disturbed: {text}", disturbed=[*known, text])
+    _note_state(
+        directory, execution, state="interrupted", reason=f"disturbed: {text}", disturbed=(*state.disturbed, text)
+    )
     say.note(f"{name} is run again: {text}")
     return True
 
@@ -133,16 +138,17 @@ def _new(root: Path, plan: RunPlan, java: str | None) -> RunDirectory:
     facts = environment(plan.run, java)
     directory.path.mkdir(parents=True)
     directory.write("environment.json", facts)
-    directory.write("state.json", {"schema_version": 1, "executions": {}})
-    directory.write("plan.json", plan.model_dump(mode="json"))
+    directory.write("state.json", RunState())
+    directory.write("plan.json", plan)
     return directory
 
 
-def _set_aside(directory: RunDirectory, name: str) -> int:
+def _set_aside(directory: RunDirectory, execution: ExecutionId) -> int:
     """What an execution that was cut off left behind is kept, out of the way of the new attempt, whose number this
     returns. Renamed, not copied: a writer of the old attempt that is still at it follows its directory."""
+    name = str(execution)
     shutil.rmtree(directory.path / "clusters" / name, ignore_errors=True)
-    before: int = directory.state()["executions"].get(name, {}).get("attempt", 0)
+    before = directory.state().of(execution).attempt
     quarantined = ("quarantine/evidence", "quarantine/probes", "quarantine/events")
     for kind in ("evidence", "probes", "events", "logs", *quarantined):
         old = directory.path / kind / name
@@ -153,19 +159,12 @@ def _set_aside(directory: RunDirectory, name: str) -> int:
     return before + 1
 
 
-def _note_state(directory: RunDirectory, name: str, **facts: Any) -> None:
-    state = directory.state()
-    state["executions"].setdefault(name, {}).update(facts)
-    directory.write("state.json", state)
+def _note_state(directory: RunDirectory, execution: ExecutionId, **facts: Any) -> None:
+    directory.write("state.json", directory.state().with_facts(execution, **facts))
 
 
-def _note_cell(directory: RunDirectory, cell: str, facts: dict[str, Any]) -> None:
-    """Facts of one execution into environment.json; those of earlier repeats of the cell stay."""
-    value = directory.environment()
-    known = value["cells"].setdefault(cell, {})
-    executions = {**known.get("executions", {}), **facts.get("executions", {})}
-    known.update({**facts, "executions": executions})
-    directory.write("environment.json", value)
+def _note_cell(directory: RunDirectory, cell: str, facts: CellEnvironment) -> None:
+    directory.write("environment.json", directory.environment().with_cell(cell, facts))
 
 
 @contextmanager

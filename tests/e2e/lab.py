@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from brokerlab.home import cache_directory
+from brokerlab.model.state import ExecutionState
 from brokerlab.results.directory import RunDirectory, run_directories
 
 BROKERLAB = [sys.executable, "-m", "brokerlab.cli.main"]
@@ -110,11 +111,10 @@ class Lab:
         (run,) = run_directories(self.runs)
         return run
 
-    def state(self, execution: str) -> dict[str, Any]:
-        """What state.json says about an execution; nothing while there is no run."""
+    def state(self, execution: str) -> ExecutionState:
+        """What state.json says about an execution; "waiting" while there is no run."""
         found = run_directories(self.runs)
-        state: dict[str, Any] = found[0].state()["executions"].get(execution, {}) if found else {}
-        return state
+        return found[0].state().executions.get(execution, ExecutionState()) if found else ExecutionState()
 
 
 def rows(directory: Path, table: str) -> list[dict[str, Any]]:
@@ -126,7 +126,7 @@ def rows(directory: Path, table: str) -> list[dict[str, Any]]:
 def is_measuring(lab: Lab, execution: str, agents: tuple[str, ...] = ("producer-1", "consumer-g1-1")) -> bool:
     """There is evidence of the measure phase from every agent, and from the probe."""
     found = run_directories(lab.runs)
-    if not found or lab.state(execution).get("state") != "running":
+    if not found or lab.state(execution).state != "running":
         return False
     path = found[0].path
     measured = {r["agent"] for r in rows(path / "evidence" / execution, "activity") if r["phase"] == "measure"}
@@ -143,7 +143,7 @@ def wait_measuring(
         if runner.poll() is not None:
             raise AssertionError(f"the run ended with {runner.returncode}: {runner.communicate()}")
         # What an earlier runner left is not this one's work.
-        return lab.state(execution).get("started_unix_s", 0) > born_unix_s and is_measuring(lab, execution)
+        return (lab.state(execution).started_unix_s or 0) > born_unix_s and is_measuring(lab, execution)
 
     wait_until(f"{execution} to measure", measuring)
     processes = psutil.Process(runner.pid).children(recursive=True)

@@ -40,7 +40,7 @@ def finished(home: Path, path: Path, **fields: Any) -> Finished:
     said = lab.call("run", workload(path, broker="faulty", **fields), "--quiet")
     assert said.stdout, said.stderr
     run = lab.run()
-    states = {n: (s["state"], s["reason"]) for n, s in run.state()["executions"].items()}
+    states = {n: (s.state, s.reason) for n, s in run.state().executions.items()}
     assert set(states.values()) == {("finished", None)}, states
     return Finished(run, said.returncode, {c.cell: c for c in run.plan().cells})
 

@@ -31,7 +31,7 @@ def test_a_replicated_broker_survives_the_death_of_its_leader(lab: Lab, tmp_path
     said = lab.call("run", file, "--quiet")
     run = lab.run()
     verdict = read_verdict(run)
-    assert run.state()["executions"]["c01-r1"]["state"] == "finished", said.stdout + said.stderr
+    assert run.state().executions["c01-r1"].state == "finished", said.stdout + said.stderr
     assert verdict.delivery["acknowledged"] > 0
     assert verdict.delivery["lost"] == 0, said.stdout
     assert not {"broker_died", "broker_failed", "fault_missing"} & {r.code for r in verdict.reasons}

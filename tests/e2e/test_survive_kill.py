@@ -61,10 +61,11 @@ def test_evidence_up_to_seconds_before_the_kill_is_there(killed: Killed) -> None
 
 
 def test_what_the_broker_was_is_known_although_the_runner_never_ended_it(killed: Killed) -> None:
-    cells = killed.run.environment()["cells"]
-    assert cells["c02"]["durability"]["level"] == "L4"
-    assert cells["c02"]["effective_settings"]["server"]["storage"] == "memory"
-    assert cells["c02"]["executions"]["1"]["start_mono_ns"] > 0
+    known = killed.run.environment().cell("c02")
+    assert known.durability is not None
+    assert known.durability.level == "L4"
+    assert known.effective_settings["server"]["storage"] == "memory"
+    assert known.executions["1"].start_mono_ns
 
 
 def test_show_says_what_is_incomplete(killed: Killed) -> None:
@@ -109,8 +110,8 @@ def test_the_same_command_resumes_and_keeps_what_was_finished(
     run = killed.lab.run()
     assert run.path == killed.run.path
     assert fingerprint(run.evidence(ExecutionId(cell="c01", repeat=1))) == killed.first_cell
-    states = run.state()["executions"]
-    assert {n: (s["state"], s["attempt"]) for n, s in states.items()} == {
+    states = run.state().executions
+    assert {n: (s.state, s.attempt) for n, s in states.items()} == {
         "c01-r1": ("finished", 1),
         "c02-r1": ("finished", 2),
     }
@@ -170,7 +171,7 @@ def test_a_death_under_load_ends_the_run_as_invalid_and_leaves_nothing_running(d
     assert deaths.exit_code == 5
     assert deaths.verdict["verdict"] == "invalid"
     assert_gone(deaths.processes, GONE_S)
-    states = {n: s["state"] for n, s in deaths.run.state()["executions"].items()}
+    states = {n: s.state for n, s in deaths.run.state().executions.items()}
     assert states == dict.fromkeys(VICTIMS, "failed")
 
 

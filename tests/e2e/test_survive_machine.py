@@ -42,7 +42,7 @@ def test_ctrl_c_and_sigterm_save_what_there_is_and_the_same_command_goes_on(lab:
     run = lab.run()
     assert "interrupted" in said
     assert "the same command goes on" in said
-    assert lab.state("c01-r1")["state"] == "interrupted"
+    assert lab.state("c01-r1").state == "interrupted"
     assert set(last_seconds(run.evidence(ExecutionId(cell="c01", repeat=1)))) == {"producer-1", "consumer-g1-1"}
     outcomes = rows(run.evidence(ExecutionId(cell="c01", repeat=1)), "outcome")
     open_sends = {"sent": 0, "settled": 0}
@@ -53,7 +53,7 @@ def test_ctrl_c_and_sigterm_save_what_there_is_and_the_same_command_goes_on(lab:
 
     interrupt(lab, file, signal.SIGTERM)
     assert lab.run().path == run.path, "the second command began a run of its own"
-    assert (lab.state("c01-r1")["state"], lab.state("c01-r1")["attempt"]) == ("interrupted", 2)
+    assert (lab.state("c01-r1").state, lab.state("c01-r1").attempt) == ("interrupted", 2)
     assert (run.path / "abandoned" / "c01-r1-1" / "evidence").is_dir()
     shown = lab.json("show", "last")
     assert (shown["state"], shown["executions"][0]["reason"]) == ("incomplete", "interrupted by the user")
@@ -109,7 +109,7 @@ def test_a_full_disk_is_told_plainly_and_earlier_evidence_stays_readable(home: P
     (small_disk / "ballast").unlink()
     assert lab.json("show", "last")["executions"][0]["state"] == "interrupted"
     interrupt(lab, file, signal.SIGINT)
-    assert lab.state("c01-r1")["attempt"] == 2
+    assert lab.state("c01-r1").attempt == 2
 
 
 @pytest.mark.parametrize("broker", ["kafka", "nats", "valkey"])  # from Maven, from a wheel, from Debian
@@ -151,9 +151,11 @@ def test_of_two_runs_at_once_the_second_says_why_it_waits_and_runs_when_the_firs
             wait_until("the second to measure", lambda: is_measuring(second, "c01-r1"))
             two.send_signal(signal.SIGINT)
             assert two.wait(120) == 130
-    start = second.run().environment()["clock"]["start"]["unix_ns"]
-    ended = json.loads((first.run().path / "state.json").read_text())["executions"]["c01-r1"]["ended_unix_s"]
-    assert start > ended * 1e9
+    clock = second.run().environment().clock.start
+    ended = first.run().state().executions["c01-r1"].ended_unix_s
+    assert clock is not None
+    assert ended is not None
+    assert clock.unix_ns > ended * 1e9
 
 
 @pytest.fixture
@@ -170,7 +172,7 @@ def test_an_execution_that_others_disturbed_is_run_again_and_the_report_says_so(
 ) -> None:
     file = workload(tmp_path, retries=1)
     with lab.started("run", file) as runner:
-        wait_until("the first attempt was found disturbed", lambda: lab.state("c01-r1").get("attempt") == 2)
+        wait_until("the first attempt was found disturbed", lambda: lab.state("c01-r1").attempt == 2)
         for spinner in other_programs:
             spinner.kill()
         _, stderr = runner.communicate(timeout=120)
@@ -180,4 +182,4 @@ def test_an_execution_that_others_disturbed_is_run_again_and_the_report_says_so(
     assert said.startswith("attempt 1 was left out and run again: ")
     assert "cores were used by other programs" in said
     assert (lab.run().path / "abandoned" / "c01-r1-1" / "evidence").is_dir(), "what was left out can be looked at"
-    assert lab.state("c01-r1")["state"] == "finished"
+    assert lab.state("c01-r1").state == "finished"

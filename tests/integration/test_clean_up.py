@@ -79,7 +79,7 @@ def left_behind(run: RunDirectory) -> list[dict[str, str]]:
 
 
 def execution_state(run: RunDirectory) -> str:
-    return str(run.state()["executions"]["c01-r1"]["state"])
+    return run.state().executions["c01-r1"].state
 
 
 def cut_after_the_load(wire: Wire, *, heal: bool) -> type[execution.Execution]:

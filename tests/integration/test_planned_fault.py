@@ -125,7 +125,7 @@ def test_a_node_that_died_by_plan_is_no_failure_and_delivery_is_judged(
     lost_a_node: tuple[RunDirectory, Verdict],
 ) -> None:
     directory, verdict = lost_a_node
-    assert directory.state()["executions"]["c01-r1"]["state"] == "finished"
+    assert directory.state().executions["c01-r1"].state == "finished"
     codes = {r.code: r.weight for r in verdict.reasons}
     assert codes["planned_fault"] == "note"
     assert not {"broker_died", "broker_failed", "agent_died", "failed", "fault_missing"} & set(codes)

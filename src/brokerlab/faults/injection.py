@@ -13,21 +13,21 @@ from brokerlab.brokers.contract import Cluster
 from brokerlab.errors import BrokerError
 from brokerlab.faults.fault import Aim, Fault
 from brokerlab.faults.kill import KillNode
+from brokerlab.model.events import Event, FaultBegun, FaultFailed, NothingTookOver, TookOver
 from brokerlab.model.plan import CellPlan, FaultPlan
 
 AIM_AHEAD_NS = 3_000_000_000  # asking who leads may take a second; the fault itself should not be late for it
 ASK_EVERY_S = 0.05
 TAKE_OVER_S = 60.0
 
-Note = Callable[..., None]  # (kind, **detail): into the journal
+Note = Callable[[Event], None]  # into the journal
 
 
 class Injection:
     """The faults of one execution. `dead` names the nodes that died by plan.
 
-    Journals `fault_begun` (fault, target, node, leader, was_leading, at_s, begun_mono_ns and
-    the bounds of the measure phase), then for each fault that
-    hit a leading node `took_over` (node, fault_node, after_s) or `nothing_took_over` (fault_node, within_s).
+    Notes FaultBegun, then for each fault that hit a leading node TookOver or NothingTookOver; FaultFailed where one did
+    not happen.
     """
 
     def __init__(self, cell: CellPlan, cluster: Cluster, destination: str, note: Note) -> None:
@@ -68,7 +68,7 @@ class Injection:
                     return
         except Exception as e:
             self._error = e
-            self._note("fault_failed", text=str(e) or type(e).__name__)
+            self._note(FaultFailed(text=str(e) or type(e).__name__))
 
     def _strike(self, plan: FaultPlan, fault: Fault, measure_from_ns: int) -> bool:
         """One fault from waiting for it to what came of it; False when there was no more time for it."""
@@ -81,10 +81,18 @@ class Injection:
         begun_ns = time.monotonic_ns()
         fault.begin(aim)
         self._note(
-            "fault_begun", fault=plan.kind, what=fault.what, target=plan.target, node=aim.node, leader=aim.leader,
-            was_leading=aim.was_leading, at_s=plan.at_s, begun_mono_ns=begun_ns,
-            measure_from_mono_ns=measure_from_ns, measure_until_mono_ns=measure_from_ns + self._measure_ns,
-        )  # fmt: skip
+            FaultBegun(
+                fault=plan.kind,
+                target=plan.target,
+                node=aim.node,
+                leader=aim.leader,
+                was_leading=aim.was_leading,
+                at_s=plan.at_s,
+                begun_mono_ns=begun_ns,
+                measure_from_mono_ns=measure_from_ns,
+                measure_until_mono_ns=measure_from_ns + self._measure_ns,
+            )
+        )
         if aim.was_leading:
             self._watch_take_over(fault, aim, begun_ns)
         return True
@@ -95,11 +103,11 @@ class Injection:
             node = fault.took_over(aim, self._destination)
             if node is not None:
                 after_s = (time.monotonic_ns() - begun_ns) / 1e9
-                self._note("took_over", node=node, fault_node=aim.node, after_s=after_s)
+                self._note(TookOver(node=node, fault_node=aim.node, after_s=after_s))
                 return
             if self._cancelled.wait(ASK_EVERY_S):
                 break
-        self._note("nothing_took_over", fault_node=aim.node, within_s=within_s)
+        self._note(NothingTookOver(fault_node=aim.node, within_s=within_s))
 
     def _wait_until(self, mono_ns: int) -> bool:
         """False when cancelled before."""

@@ -6,14 +6,13 @@ A check that crashes is "cannot tell", never a pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from brokerlab.judge.fault_checks import as_expected, planned_faults
 from brokerlab.judge.findings import Findings, Weight, is_closed, reason
 from brokerlab.judge.machine_checks import disturbed, noisy_neighbour, send_delay
 from brokerlab.judge.summary import Row, measured_bounds
-from brokerlab.model.events import event_detail
+from brokerlab.model.events import Death, event_of
 from brokerlab.model.plan import Phase
 from brokerlab.results.tables import LOG_P99, NO_GROUP
 from brokerlab.results.verdict import Reason
@@ -66,7 +65,7 @@ def target_not_scheduled(f: Findings) -> Iterable[Reason]:
         schedule = cell.producers.schedule
         if schedule.arrival != "uniform" or schedule.rate_per_s is None:
             continue
-        if f.execution_state(name, repeat).get("state") != "finished":
+        if f.execution_state(name, repeat).state != "finished":
             continue
         planned = schedule.rate_per_s * cell.producers.count * (cell.phases.warm_up_s + cell.phases.measure_s)
         share = n / planned
@@ -162,24 +161,13 @@ def negative_latency(f: Findings) -> Iterable[Reason]:
 
 
 def something_died(f: Findings) -> Iterable[Reason]:
-    for event in f.events:
-        if event["kind"] not in DEATHS:
-            continue
-        code, how = DEATHS[event["kind"]]
-        detail = event_detail(event)
-        name = detail.get("node") or detail.get("agent") or event["source"]
-        yield reason(code, "invalid", event, how.format(name=name) + _last_words(detail))
-
-
-def _last_words(detail: Mapping[str, Any]) -> str:
-    """Exit code and last log lines, whatever the event's writer called them."""
-    code = next((f", exit code {detail[k]}" for k in ("exit_code", "returncode", "code") if k in detail), "")
-    lines: list[str] = []
-    for key, value in detail.items():
-        if any(word in key for word in ("log", "line", "tail", "text", "reason", "message")):
-            lines += value.splitlines() if isinstance(value, str) else [str(v) for v in value or []]
-    kept = [line.strip() for line in lines if line.strip()][-LAST_LINES:]
-    return code + (": " + " | ".join(kept) if kept else "")
+    for row in f.events:
+        event = event_of(row)
+        if isinstance(event, Death):
+            code, how = DEATHS[event.kind]
+            kept = [line.strip() for line in event.text.splitlines() if line.strip()][-LAST_LINES:]
+            text = how.format(name=", ".join(event.names)) + (": " + " | ".join(kept) if kept else "")
+            yield reason(code, "invalid", row, text)
 
 
 def repeats_missing(f: Findings) -> Iterable[Reason]:
@@ -187,17 +175,17 @@ def repeats_missing(f: Findings) -> Iterable[Reason]:
     for e in f.plan.order:
         row = {"cell": e.cell, "repeat": e.repeat}
         state = f.execution_state(e.cell, e.repeat)
-        word, why = state.get("state"), state.get("reason")
-        tail = f": {why}" if why else ""
+        word = state.state
+        tail = f": {state.reason}" if state.reason else ""
         siblings = [o.repeat for o in f.plan.order if o.cell == e.cell]
-        any_finished = any(f.execution_state(e.cell, r).get("state") == "finished" for r in siblings)
+        any_finished = any(f.execution_state(e.cell, r).state == "finished" for r in siblings)
         weight: Weight = "note" if any_finished else "cannot tell"
         if word == "finished":
             if str(e) not in f.with_evidence:
                 yield reason("no_evidence", "invalid", row, "finished, but left no evidence that can be read")
         elif word == "failed":
             yield reason("failed", "invalid", row, f"failed{tail}")
-        elif word is None:
+        elif word == "waiting":
             yield reason("repeat_missing", weight, row, "has not run")
         else:
             yield reason("repeat_missing", weight, row, f"was {'cut off' if word == 'running' else word}{tail}")

@@ -23,7 +23,7 @@ def planned_faults(f: Findings) -> Iterable[Reason]:
         happened = [r for r in rows if (r["cell"], r["repeat"]) == (e.cell, e.repeat)]
         for row in happened:
             yield reason("planned_fault", "note", row, fault_sentence(row), row["publish_outage_s"])
-        if f.execution_state(e.cell, e.repeat).get("state") == "finished" and len(happened) < len(planned):
+        if f.execution_state(e.cell, e.repeat).state == "finished" and len(happened) < len(planned):
             text = f"{len(happened)} of {len(planned)} planned faults happened"
             where: Row = {"cell": e.cell, "repeat": e.repeat}
             yield reason("fault_missing", "invalid", where, text, float(len(happened)), float(len(planned)))

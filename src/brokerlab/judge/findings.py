@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from brokerlab.judge.summary import Figures, Row
+from brokerlab.model.environment import Environment
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import CellPlan, RunPlan
+from brokerlab.model.state import ExecutionState, RunState
 from brokerlab.results.verdict import Reason
 
 Weight = Literal["invalid", "cannot tell", "note"]
@@ -19,8 +21,8 @@ class Findings:
     """All a check may look at: what was asked, what the runner noted, and the small tables."""
 
     plan: RunPlan
-    state: Mapping[str, Any]
-    environment: Mapping[str, Any]
+    state: RunState
+    environment: Environment
     tables: Mapping[str, list[Row]]
     figures: Figures
     events: list[Row] = field(default_factory=list)
@@ -34,9 +36,8 @@ class Findings:
     def rows(self, table: str) -> list[Row]:
         return self.tables.get(table, [])
 
-    def execution_state(self, cell: str, repeat: int) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.state.get("executions", {}).get(str(ExecutionId(cell=cell, repeat=repeat)), {})
-        return found
+    def execution_state(self, cell: str, repeat: int) -> ExecutionState:
+        return self.state.of(ExecutionId(cell=cell, repeat=repeat))
 
 
 def reason(

@@ -86,7 +86,7 @@ def noisy_neighbour(f: Findings) -> Iterable[Reason]:
 def disturbed(f: Findings) -> Iterable[Reason]:
     """What was run again because the machine disturbed it: a reader must know what was left out, and why."""
     for execution in f.plan.order:
-        texts = f.execution_state(execution.cell, execution.repeat).get("disturbed", [])
+        texts = f.execution_state(execution.cell, execution.repeat).disturbed
         for attempt, text in enumerate(texts, 1):
             where = {"cell": execution.cell, "repeat": execution.repeat}
             yield reason("disturbed", "note", where, f"attempt {attempt} was left out and run again: {text}")

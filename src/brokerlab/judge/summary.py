@@ -8,9 +8,11 @@ from itertools import combinations
 from typing import Any
 
 from brokerlab.judge.statistics import median_interval, ratio_interval
+from brokerlab.model.environment import Environment
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.metrics import FROM_SEND
 from brokerlab.model.plan import Phase, RunPlan
+from brokerlab.model.state import RunState
 from brokerlab.results.tables import FEWEST_FOR_CLAIM, NO_GROUP, OF_SENDS
 
 Row = Mapping[str, Any]
@@ -100,12 +102,11 @@ def figures(rates: list[Row], per_phase: list[Row], delivery: list[Row], agents:
     return {**throughput(rates), **latencies(per_phase), **counts(delivery), **{k: dict(v) for k, v in cpu.items()}}
 
 
-def only_finished(figures: Figures, state: Mapping[str, Any]) -> Figures:
+def only_finished(figures: Figures, state: RunState) -> Figures:
     """The values of finished repeats; a cell in which none finished keeps what it has."""
-    executions = state.get("executions", {})
 
     def finished(cell: str, repeat: int) -> bool:
-        return bool(executions.get(str(ExecutionId(cell=cell, repeat=repeat)), {}).get("state") == "finished")
+        return state.of(ExecutionId(cell=cell, repeat=repeat)).state == "finished"
 
     with_finished = {cell for (cell, _), values in figures.items() for r in values if finished(cell, r)}
     return {
@@ -118,7 +119,7 @@ def unit_of(metric: str) -> str:
     return "ns" if metric.endswith("_ns") else UNITS.get(metric, "1")
 
 
-def run_summary(figures: Figures, plan: RunPlan, environment: Mapping[str, Any]) -> list[dict[str, Any]]:
+def run_summary(figures: Figures, plan: RunPlan, environment: Environment) -> list[dict[str, Any]]:
     """Rows of the table of that name, in order of the plan's cells."""
     rows = []
     for cell in plan.cells:
@@ -138,10 +139,10 @@ def run_summary(figures: Figures, plan: RunPlan, environment: Mapping[str, Any])
     return rows
 
 
-def computed_durability(environment: Mapping[str, Any], cell: str) -> str | None:
+def computed_durability(environment: Environment, cell: str) -> str | None:
     """The level computed from the settings read back, None when that was never reached."""
-    level = environment.get("cells", {}).get(cell, {}).get("durability", {}).get("level")
-    return None if level is None else str(level)
+    durability = environment.cell(cell).durability
+    return None if durability is None else durability.level
 
 
 def comparison(summary: list[dict[str, Any]]) -> list[dict[str, Any]]:

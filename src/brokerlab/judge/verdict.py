@@ -74,9 +74,7 @@ def _planned(findings: Findings) -> list[str]:
 
 
 def _finished(findings: Findings) -> set[str]:
-    return {
-        str(e) for e in findings.plan.order if findings.execution_state(e.cell, e.repeat).get("state") == "finished"
-    }
+    return {str(e) for e in findings.plan.order if findings.execution_state(e.cell, e.repeat).state == "finished"}
 
 
 def _objectives(findings: Findings) -> tuple[list[ObjectiveResult], list[Reason]]:

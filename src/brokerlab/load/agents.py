@@ -113,8 +113,9 @@ class Agents:
             if time.monotonic() >= deadline:
                 if waiting_for is None:
                     return
-                missing = ", ".join(sorted(self._agents.keys() - self.done.keys()))
-                raise AgentError(f"waited {within_s:.0f} s for {waiting_for}; not done: {missing}")
+                missing = tuple(sorted(self._agents.keys() - self.done.keys()))
+                text = f"waited {within_s:.0f} s for {waiting_for}; not done: {', '.join(missing)}"
+                raise AgentError(text, agents=missing)
 
     def _take(self, event: Event, *, strict: bool = True) -> None:
         if event.kind == "live":
@@ -126,11 +127,13 @@ class Agents:
         elif event.kind == "done":
             self.done[event.source] = event.facts
         elif event.kind == "failed" and strict:
-            error = ERRORS.get(event.facts["kind"], BrokerError if event.facts["exit_code"] == 4 else AgentError)
-            raise error(f"{event.source}: {event.facts['message']}")
+            text = f"{event.source}: {event.facts['message']}"
+            error = ERRORS.get(event.facts["kind"], BrokerError if event.facts["exit_code"] == 4 else None)
+            raise AgentError(text, agents=(event.source,)) if error is None else error(text)
         elif event.kind == "ended" and event.source not in self.done and strict:
             said = self._agents[event.source].error_text()
             raise AgentError(
                 f"{event.source} ended with code {event.facts['exit_code']} in the middle of its work"
-                + (f"\nits last words:\n{said}" if said else "")
+                + (f"\nits last words:\n{said}" if said else ""),
+                agents=(event.source,),
             )

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from brokerlab.model.document import SchemaVersion
 from brokerlab.model.execution_id import ExecutionId
 
 PLAN_SCHEMA_VERSION = 1
@@ -193,7 +194,7 @@ class LeftOut(Frozen):
 
 
 class RunPlan(Frozen):
-    schema_version: int = PLAN_SCHEMA_VERSION
+    schema_version: SchemaVersion = PLAN_SCHEMA_VERSION
     run: str  # "<utc>-<name>-<id>", the run directory's name
     name: str
     question: str

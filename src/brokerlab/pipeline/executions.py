@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from brokerlab.model.events import event_detail
+from brokerlab.model.events import Drain, event_of
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import RunPlan
+from brokerlab.model.state import RunState
 
 COUNTED = ("sequence", "outcome")  # tables of which a missing piece changes delivery counts
 DEATHS = ("agent_died",)
@@ -46,7 +46,7 @@ def facts_table(facts: Sequence[ExecutionFacts]) -> pa.Table:
 
 def execution_facts(
     plan: RunPlan,
-    state: Mapping[str, Any],
+    state: RunState,
     with_evidence: set[str],
     set_aside: Iterable[tuple[str, str]],
     *,
@@ -72,12 +72,12 @@ def execution_facts(
         name = str(execution)
         if name not in with_evidence:
             continue
-        finished = state.get("executions", {}).get(name, {}).get("state") == "finished"
+        finished = state.of(execution).state == "finished"
         whole = finished and name not in broken
         wanted = next(c.consumers.groups for c in plan.cells if c.cell == execution.cell)
         names = _all_groups(seen.get(name, set()), wanted)
         for group in names or [""]:
-            drained = whole and (not names or (name in drains and drains[name](group)))
+            drained = whole and (not names or (name in drains and drains[name].is_complete(group)))
             facts.append(ExecutionFacts(execution.cell, execution.repeat, group, whole, drained))
     return facts
 
@@ -89,19 +89,11 @@ def _all_groups(seen: set[str], wanted: int) -> list[str]:
     return sorted(seen) + [next(free) for _ in range(max(missing, 0))]
 
 
-def drain_results(events: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[str], bool]]:
-    """By execution, what its last drain event says about a group; an execution without one is not in it."""
-    found: dict[str, Callable[[str], bool]] = {}
-    for event in sorted(events, key=lambda e: e["at_mono_ns"]):
-        if event["kind"] == "drain":
-            found[str(ExecutionId.of(event))] = partial(_drained, event_detail(event))
+def drain_results(events: Sequence[Mapping[str, Any]]) -> dict[str, Drain]:
+    """By execution, its last drain event; an execution without one is not in it."""
+    found: dict[str, Drain] = {}
+    for row in sorted(events, key=lambda e: e["at_mono_ns"]):
+        event = event_of(row)
+        if isinstance(event, Drain):
+            found[str(ExecutionId.of(row))] = event
     return found
-
-
-def _drained(detail: Mapping[str, Any], group: str) -> bool:
-    """A group's own answer where the event has one ({"complete": ...} or true), else that of the whole drain."""
-    groups = detail.get("groups")
-    own = groups.get(group) if isinstance(groups, dict) else None
-    if isinstance(own, dict):
-        own = own.get("complete")
-    return (own if isinstance(own, bool) else detail.get("complete")) is True

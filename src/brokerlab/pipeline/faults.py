@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from brokerlab.evidence.tables import MESSAGE
-from brokerlab.model.events import event_detail
+from brokerlab.model.events import FaultBegun, TookOver, event_of
 from brokerlab.pipeline.schema import declared
 from brokerlab.results.tables import NO_GROUP
 
@@ -43,20 +43,21 @@ class BegunFault:
 def begun_faults(events: Iterable[Row]) -> list[BegunFault]:
     """The faults that happened, by execution and time."""
     found: list[BegunFault] = []
-    begun = [e for e in events if e["kind"] == "fault_begun"]
-    for event in sorted(begun, key=lambda e: (e["cell"], e["repeat"], e["at_mono_ns"])):
-        detail = event_detail(event)
-        where = (event["cell"], event["repeat"])
+    for row in sorted(events, key=lambda e: (e["cell"], e["repeat"], e["at_mono_ns"])):
+        event = event_of(row)
+        if not isinstance(event, FaultBegun):
+            continue
+        where = (row["cell"], row["repeat"])
         found.append(
             BegunFault(
                 *where,
                 number=1 + sum((s.cell, s.repeat) == where for s in found),
-                fault=detail["fault"],
-                node=detail["node"],
-                was_leading=detail["was_leading"],
-                from_mono_ns=detail["begun_mono_ns"],
-                measure_from_mono_ns=detail["measure_from_mono_ns"],
-                until_mono_ns=detail["measure_until_mono_ns"],
+                fault=event.fault,
+                node=event.node,
+                was_leading=event.was_leading,
+                from_mono_ns=event.begun_mono_ns,
+                measure_from_mono_ns=event.measure_from_mono_ns,
+                until_mono_ns=event.measure_until_mono_ns,
             )
         )
     return found
@@ -132,11 +133,11 @@ def fault_rows(
 
 
 def _take_over(fault: BegunFault, events: Iterable[Row]) -> dict[str, Any]:
-    for event in events:
-        if event["kind"] == "took_over" and (event["cell"], event["repeat"]) == (fault.cell, fault.repeat):
-            detail = event_detail(event)
-            if detail.get("fault_node") == fault.node:
-                return {"took_over": detail["node"], "took_over_after_s": detail["after_s"]}
+    for row in events:
+        if (row["cell"], row["repeat"]) == (fault.cell, fault.repeat):
+            event = event_of(row)
+            if isinstance(event, TookOver) and event.fault_node == fault.node:
+                return {"took_over": event.node, "took_over_after_s": event.after_s}
     return {"took_over": "", "took_over_after_s": None}
 
 

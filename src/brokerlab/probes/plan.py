@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from brokerlab.brokers.contract import NodeInfo
+from brokerlab.model.environment import ClockPair
 from brokerlab.model.plan import Frozen
 
 
@@ -22,13 +23,6 @@ class WatchedNode(Frozen):
 class WatchedAgent(Frozen):
     name: str
     pid: int
-
-
-class ClockPair(Frozen):
-    """The same instant on both clocks of this host."""
-
-    mono_ns: int
-    unix_ns: int
 
 
 class ProbePlan(Frozen):

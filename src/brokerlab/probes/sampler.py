@@ -12,9 +12,10 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from brokerlab.brokers.contract import BrokerProbe, Reading
+from brokerlab.model.environment import ClockPair
 from brokerlab.probes import host
 from brokerlab.probes.endpoint import listening_processes
-from brokerlab.probes.plan import ClockPair, ProbePlan
+from brokerlab.probes.plan import ProbePlan
 from brokerlab.probes.process import ForeignCpu, ProcessProbe
 
 

@@ -57,7 +57,7 @@ def _agents(source: Source, cell: str) -> list[Use]:
 
 def _processors(source: Source, cell: str, readings: list[Row]) -> list[Use]:
     found: list[Use] = []
-    count = source.environment.get("host", {}).get("cpu_count")
+    count = source.environment.host.cpu_count if source.environment is not None else None
     busy = worst_mean(readings, "host", "cpu_busy_cores")
     if busy is not None:
         share = busy / count if count else None

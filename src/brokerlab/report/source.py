@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brokerlab.errors import DamagedFileError, MeasurementError
+from brokerlab.model.environment import CellEnvironment, Environment
 from brokerlab.model.plan import CellPlan, RunPlan
+from brokerlab.model.state import RunState
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.tables import RESULT_TABLES
 from brokerlab.results.verdict import CellVerdict, Verdict
@@ -40,8 +42,8 @@ class Source:
 
     run: str
     plan: RunPlan | None
-    environment: dict[str, Any]
-    state: dict[str, Any]
+    environment: Environment | None
+    state: RunState
     verdict: Verdict | None
     tables: dict[str, TableData]
     missing: tuple[str, ...] = field(default=())
@@ -69,9 +71,8 @@ class Source:
         named = self.cell_plan(cell) or self.cell_verdict(cell)
         return (named.label if named else "") or cell
 
-    def cell_environment(self, cell: str) -> dict[str, Any]:
-        value = self.environment.get("cells", {}).get(cell, {})
-        return value if isinstance(value, dict) else {}
+    def cell_environment(self, cell: str) -> CellEnvironment:
+        return (self.environment or Environment()).cell(cell)
 
     def levels(self) -> list[tuple[str | None, list[str]]]:
         """Cells by durability level, the strongest first; those whose level was not computed last."""
@@ -90,8 +91,8 @@ class Source:
         judged = self.cell_verdict(cell)
         if judged is not None and judged.durability_computed:
             return judged.durability_computed
-        level = self.cell_environment(cell).get("durability", {}).get("level")
-        return str(level) if level else None
+        computed = self.cell_environment(cell).durability
+        return None if computed is None else computed.level
 
 
 def read_source(run: RunDirectory) -> Source:
@@ -102,10 +103,11 @@ def read_source(run: RunDirectory) -> Source:
         plan = run.plan()
     except DamagedFileError as error:
         missing.append(f"plan.json cannot be read ({error.problem}): what was asked is not known.")
-    environment: dict[str, Any] = _json_part(run, "environment", missing)
-    if not environment:
-        missing.append("environment.json is not there: host, versions and effective settings are not known.")
-    state: dict[str, Any] = _json_part(run, "state", missing)
+    environment, state = _environment(run, missing), RunState()
+    try:
+        state = run.state()
+    except DamagedFileError as error:
+        missing.append(f"state.json cannot be read ({error.problem}).")
     verdict = None
     if not run.verdict_file.exists():
         missing.append(f"verdict.json is not there: the run has not been analysed. Run: brokerlab analyze {run.name}")
@@ -118,13 +120,16 @@ def read_source(run: RunDirectory) -> Source:
     return Source(run.name, plan, environment, state, verdict, tables, tuple(missing))
 
 
-def _json_part(run: RunDirectory, name: str, missing: list[str]) -> dict[str, Any]:
+def _environment(run: RunDirectory, missing: list[str]) -> Environment | None:
+    unknown = "host, versions and effective settings are not known."
+    if not run.environment_file.exists():
+        missing.append(f"environment.json is not there: {unknown}")
+        return None
     try:
-        value = getattr(run, name)()
+        return run.environment()
     except DamagedFileError as error:
-        missing.append(f"{name}.json cannot be read ({error.problem}).")
-        return {}
-    return value if isinstance(value, dict) else {}
+        missing.append(f"environment.json cannot be read ({error.problem}): {unknown}")
+        return None
 
 
 def _tables(run: RunDirectory, missing: list[str]) -> dict[str, TableData]:

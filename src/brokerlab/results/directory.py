@@ -23,10 +23,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from brokerlab.errors import NotFoundError, UserError
+from brokerlab.model.environment import Environment
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import RunPlan
-from brokerlab.results.document import json_object, read_document
+from brokerlab.model.state import RunState
+from brokerlab.results.document import read_document
 from brokerlab.results.verdict import Verdict
 
 
@@ -57,6 +61,10 @@ class RunDirectory:
         return self.path.name
 
     @property
+    def environment_file(self) -> Path:
+        return self.path / "environment.json"
+
+    @property
     def verdict_file(self) -> Path:
         return self.path / "verdict.json"
 
@@ -83,13 +91,17 @@ class RunDirectory:
     def plan(self) -> RunPlan:
         return read_document(self.path / "plan.json", RunPlan.model_validate_json, self._without_it())
 
-    def environment(self) -> dict[str, Any]:
-        file = self.path / "environment.json"
-        return read_document(file, json_object, self._without_it()) if file.exists() else {}
+    def environment(self) -> Environment:
+        """An empty one where the file is not there."""
+        file = self.environment_file
+        return (
+            read_document(file, Environment.model_validate_json, self._without_it()) if file.exists() else Environment()
+        )
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> RunState:
+        """One without any execution where the file is not there."""
         file = self.path / "state.json"
-        return read_document(file, _states, self._without_it()) if file.exists() else {"executions": {}}
+        return read_document(file, RunState.model_validate_json, self._without_it()) if file.exists() else RunState()
 
     def verdict(self) -> Verdict | None:
         """None before the run was analyzed."""
@@ -101,16 +113,8 @@ class RunDirectory:
     def _without_it(self) -> str:
         return f"put it back from a copy, or delete the run with brokerlab rm {self.name}; --fresh begins a new run"
 
-    def write(self, name: str, value: Any) -> None:
-        write_json(self.path / name, value)
-
-
-def _states(text: str) -> dict[str, Any]:
-    value = json_object(text)
-    executions = value.get("executions")
-    if not isinstance(executions, dict) or not all(isinstance(entry, dict) for entry in executions.values()):
-        raise ValueError("executions must be an object with one object for each execution")
-    return value
+    def write(self, name: str, value: BaseModel) -> None:
+        write_json(self.path / name, value.model_dump(mode="json"))
 
 
 def usable_runs_directory(root: Path) -> None:

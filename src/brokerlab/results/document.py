@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -21,14 +21,6 @@ def read_document(file: Path, parse: Callable[[str], T], what_to_do: str) -> T:
         return parse(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DamagedFileError(file, _what_is_wrong(error), hint=what_to_do) from error
-
-
-def json_object(text: str) -> dict[str, Any]:
-    """A `parse` for a document that has no model: one JSON object."""
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError(f"it must be a JSON object (got {text[:40]!r})")
-    return value
 
 
 def _what_is_wrong(error: Exception) -> str:

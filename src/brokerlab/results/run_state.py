@@ -66,11 +66,12 @@ def run_state(run: RunDirectory) -> RunState:
 
 def execution_states(run: RunDirectory, plan: RunPlan, running: bool) -> list[ExecutionState]:
     """Every planned execution in order, with what state.json says about it."""
-    known = run.state().get("executions", {})
+    known = run.state()
     states = []
     for execution in plan.order:
-        entry = known.get(str(execution), {})
-        state, reason = entry.get("state", "waiting"), entry.get("reason")
+        entry = known.of(execution)
+        state: str = entry.state
+        reason = entry.reason
         if state == "running" and not running:
             state, reason = "interrupted", reason or "cut off: its runner is gone; its evidence is kept"
         states.append(ExecutionState(execution.cell, execution.repeat, state, reason))

@@ -18,7 +18,7 @@ from brokerlab.cli.commands.up import demanded_security
 from brokerlab.cli.main import cli
 from brokerlab.cli.started_brokers import status_lines
 from brokerlab.errors import UserError
-from brokerlab.model.plan import Security
+from brokerlab.model.plan import LeftOut, Security
 
 PLANTED = "hunter2-5527"
 SECURITY = {"tls": True, "user": "lab", "password": "env:BROKERLAB_TEST_SECRET"}
@@ -89,9 +89,9 @@ def test_a_literal_appears_in_no_output_and_no_file(tmp_path: Path, verb: str, h
 def test_show_says_how_brokers_were_asked(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs")
     plan = run.plan()
-    cells = tuple(c.model_copy(update={"security": SECURITY}) for c in plan.cells)
-    told = plan.model_copy(update={"cells": cells}).model_dump(mode="json", warnings=False)
-    run.write("plan.json", told | {"left_out": [{"broker": "redis", "reason": "runs with 1 node here"}]})
+    cells = tuple(c.model_copy(update={"security": Security.model_validate(SECURITY)}) for c in plan.cells)
+    left_out = (LeftOut(broker="redis", reason="runs with 1 node here"),)
+    run.write("plan.json", plan.model_copy(update={"cells": cells, "left_out": left_out}))
     text = _brokerlab("show", "last").stdout
     assert "security: kafka: TLS and password" in text
     assert "left out: redis: runs with 1 node here" in text

@@ -12,6 +12,7 @@ from brokerlab.brokers.contract import CanLoseANode, NodeInfo
 from brokerlab.errors import BrokerError, UserError
 from brokerlab.faults import injection
 from brokerlab.faults.injection import Injection, raise_failure
+from brokerlab.model.events import Event
 from brokerlab.model.plan import CellPlan, FaultPlan
 from synthetic import make_plan
 
@@ -49,15 +50,15 @@ class ThreeNodes:
 
 class Journal:
     def __init__(self) -> None:
-        self.rows: list[tuple[str, dict[str, Any]]] = []
+        self.rows: list[tuple[str, Any]] = []
         self.grown = threading.Condition()
 
-    def add(self, kind: str, **detail: Any) -> None:
+    def add(self, event: Event) -> None:
         with self.grown:
-            self.rows.append((kind, detail))
+            self.rows.append((event.kind, event))
             self.grown.notify_all()
 
-    def wait_for(self, kind: str) -> dict[str, Any]:
+    def wait_for(self, kind: str) -> Any:
         with self.grown:
             assert self.grown.wait_for(lambda: kind in dict(self.rows), DEADLINE_S), self.rows
             return dict(self.rows)[kind]
@@ -92,11 +93,11 @@ def test_the_leader_is_killed_not_before_its_time_and_the_next_leader_is_named()
     assert at_ns >= start_ns + 50_000_000
     begun = journal.rows[0][1]
     assert journal.rows[0][0] == "fault_begun"
-    assert (begun["fault"], begun["node"], begun["was_leading"], begun["at_s"]) == ("kill", "node-1", True, 0.05)
-    assert start_ns + 50_000_000 <= begun["begun_mono_ns"] <= at_ns
-    assert (begun["measure_from_mono_ns"], begun["measure_until_mono_ns"]) == (start_ns, start_ns + 8 * 10**9)
-    assert (took_over["node"], took_over["fault_node"]) == ("node-2", "node-1")
-    assert took_over["after_s"] > 0
+    assert (begun.fault, begun.node, begun.was_leading, begun.at_s) == ("kill", "node-1", True, 0.05)
+    assert start_ns + 50_000_000 <= begun.begun_mono_ns <= at_ns
+    assert (begun.measure_from_mono_ns, begun.measure_until_mono_ns) == (start_ns, start_ns + 8 * 10**9)
+    assert (took_over.node, took_over.fault_node) == ("node-2", "node-1")
+    assert took_over.after_s > 0
     assert made.dead == {"node-1"}
     assert made.failure() is None
 
@@ -108,7 +109,7 @@ def test_where_the_leader_lives_on_nothing_has_to_take_over(target: str, node: s
     begun = journal.wait_for("fault_begun")
     made.finish()
     assert [name for name, _ in cluster.killed] == [node]
-    assert (begun["node"], begun["leader"], begun["was_leading"]) == (node, "node-1", False)
+    assert (begun.node, begun.leader, begun.was_leading) == (node, "node-1", False)
     assert [kind for kind, _ in journal.rows] == ["fault_begun"]
 
 
@@ -117,8 +118,8 @@ def test_that_nothing_took_over_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     made, journal, _ = injected(ThreeNodes(heirs=()), "leader")
     said = journal.wait_for("nothing_took_over")
     made.finish()
-    assert said["fault_node"] == "node-1"
-    assert said["within_s"] >= 0.3
+    assert said.fault_node == "node-1"
+    assert said.within_s >= 0.3
 
 
 def test_several_faults_happen_in_order_and_a_dead_node_is_no_heir() -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from brokerlab.judge.statistics import median_interval, ratio_interval
 from brokerlab.judge.summary import comparison, only_finished, run_summary
+from brokerlab.model.environment import Environment
 from brokerlab.model.metrics import FROM_SCHEDULE, MEASURES
+from brokerlab.model.state import RunState
 from synthetic import make_plan
 
 
@@ -37,7 +39,9 @@ def test_ratio_of_a_doubled_rate_is_two() -> None:
 
 def summary_of(values: dict[str, list[float]], metric: str = "sent_per_s") -> list[dict[str, Any]]:
     plan = make_plan("run", cells=2)
-    levels = {"cells": {"c01": {"durability": {"level": "L2"}}, "c02": {"durability": {"level": "L4"}}}}
+    levels = Environment.model_validate(
+        {"cells": {"c01": {"durability": {"level": "L2"}}, "c02": {"durability": {"level": "L4"}}}}
+    )
     return run_summary({(c, metric): dict(enumerate(v, 1)) for c, v in values.items()}, plan, levels)
 
 
@@ -68,6 +72,8 @@ def test_zero_has_no_ratio() -> None:
 
 
 def test_summary_leaves_out_unfinished_repeats_where_a_finished_one_exists() -> None:
-    state = {"executions": {"c01-r1": {"state": "finished"}, "c01-r2": {"state": "interrupted"}}}
+    state = RunState.model_validate(
+        {"executions": {"c01-r1": {"state": "finished"}, "c01-r2": {"state": "interrupted"}}}
+    )
     figures = {("c01", "x"): {1: 1.0, 2: 9.0}, ("c02", "x"): {1: 5.0}}
     assert only_finished(figures, state) == {("c01", "x"): {1: 1.0}, ("c02", "x"): {1: 5.0}}

@@ -100,7 +100,7 @@ def event(kind: str, at: int = 1, **detail: Any) -> dict[str, Any]:
     }
 
 
-BEGUN = {"fault": "kill", "node": "nats-1", "was_leading": True, "begun_mono_ns": FROM,
+BEGUN = {"fault": "kill", "target": "leader", "node": "nats-1", "leader": "nats-1", "was_leading": True, "at_s": 8.0, "begun_mono_ns": FROM,
          "measure_from_mono_ns": MEASURE_FROM, "measure_until_mono_ns": UNTIL}  # fmt: skip
 
 

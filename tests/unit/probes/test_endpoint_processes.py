@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from brokerlab.model.environment import ClockPair
 from brokerlab.probes.endpoint import listening_processes, loopback_ports
-from brokerlab.probes.plan import ClockPair, ProbePlan
+from brokerlab.probes.plan import ProbePlan
 from brokerlab.probes.sampler import LocalProbes
 
 

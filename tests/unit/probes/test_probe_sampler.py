@@ -14,7 +14,8 @@ import pytest
 
 from brokerlab.brokers.contract import Reading
 from brokerlab.evidence.tables import READING
-from brokerlab.probes.plan import ClockPair, ProbePlan
+from brokerlab.model.environment import ClockPair
+from brokerlab.probes.plan import ProbePlan
 from brokerlab.probes.sampler import BrokerProbeThread, LocalProbes, next_due_ns, reading_columns, second_unix_s
 
 CLOCK = ClockPair(mono_ns=10_000_000_000, unix_ns=1_700_000_000_250_000_000)

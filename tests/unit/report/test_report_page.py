@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from brokerlab.model.plan import CellPlan, LeftOut, SchedulePlan, Security
+from brokerlab.model.state import ExecutionState, RunState
 from brokerlab.report import page
 from brokerlab.report.markup import script_json
 from brokerlab.report.page import render, write_report
@@ -122,7 +123,7 @@ def test_brokers_left_out_are_named_with_the_reason(tmp_path: Path) -> None:
     run = write_results(tmp_path / "run", SHORT)
     assert "Left out" not in words(write_report(run).read_text())
     plan = run.plan().model_copy(update={"left_out": (LeftOut(broker="redis", reason="runs with 1 node here"),)})
-    run.write("plan.json", plan.model_dump(mode="json"))
+    run.write("plan.json", plan)
     assert "Left out of this comparison: redis : runs with 1 node here" in words(write_report(run).read_text())
 
 
@@ -130,7 +131,7 @@ def secured(run: RunDirectory, *asked: Security | None) -> str:
     """The report's words with this security asked of the cells."""
     plan = run.plan()
     cells = tuple(c.model_copy(update={"security": s}) for c, s in zip(plan.cells, asked, strict=True))
-    run.write("plan.json", plan.model_copy(update={"cells": cells}).model_dump(mode="json"))
+    run.write("plan.json", plan.model_copy(update={"cells": cells}))
     return words(write_report(run).read_text())
 
 
@@ -186,7 +187,8 @@ def test_a_run_that_was_never_analysed_says_so_first(tmp_path: Path) -> None:
     run = write_results(tmp_path / "run", SHORT)
     shutil.rmtree(run.tables)
     run.verdict_file.unlink()
-    run.write("state.json", {"executions": {"c01-r1": {"state": "interrupted", "reason": "Ctrl-C"}}})
+    cut_off = ExecutionState(state="interrupted", reason="Ctrl-C")
+    run.write("state.json", RunState(executions={"c01-r1": cut_off}))
     text = words(write_report(run).read_text())
     assert text.startswith("? Not analysed There is no verdict yet")
     assert "brokerlab analyze run" in text

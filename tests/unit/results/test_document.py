@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerlab.errors import DamagedFileError
+from brokerlab.model.environment import Environment
+from brokerlab.model.state import RunState
 from brokerlab.results.directory import RunDirectory
-from brokerlab.results.document import json_object, read_document
+from brokerlab.results.document import read_document
 from synthetic import make_plan
 
 PLAN = json.dumps(make_plan("r").model_dump(mode="json"))
@@ -43,9 +45,9 @@ def test_a_field_of_the_wrong_kind_is_named(run: RunDirectory) -> None:
 def test_what_is_not_there_or_no_file_is_refused_alike(tmp_path: Path) -> None:
     for file, problem in ((tmp_path / "absent.json", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(DamagedFileError, match=problem):
-            read_document(file, json_object, "look for it")
+            read_document(file, RunState.model_validate_json, "look for it")
 
 
 def test_a_run_that_has_not_begun_has_empty_documents(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
-    assert (run.environment(), run.state(), run.verdict()) == ({}, {"executions": {}}, None)
+    assert (run.environment(), run.state(), run.verdict()) == (Environment(), RunState(), None)

@@ -9,26 +9,26 @@ from brokerlab.report.markup import Child, Html, join, tag
 from brokerlab.report.sections.answer import level_words
 from brokerlab.report.source import Source
 
-_APART = frozenset({"schema_version", "run", "cells", "host", "clock"})
+_APART = {"schema_version", "run", "cells", "host", "clock"}
 
 
 def environment_section(source: Source) -> Html:
     environment = source.environment
-    if not environment:
+    if environment is None:
         return tag(
             "section",
             tag("h2", "Environment and settings"),
             tag("p", "environment.json is not there.", class_="absent"),
             id="environment",
         )
-    facts = {k: v for k, v in environment.items() if k not in _APART}
-    host = environment.get("host", {})
+    facts = environment.model_dump(mode="json", exclude=_APART, exclude_unset=True)
+    host = environment.host.model_dump(mode="json", exclude_unset=True)
     return tag(
         "section",
         tag("h2", "Environment and settings"),
         tag(
             "div",
-            tag("div", tag("h3", "Host"), _facts(host if isinstance(host, dict) else {"host": host}), class_="card"),
+            tag("div", tag("h3", "Host"), _facts(host), class_="card"),
             tag("div", tag("h3", "Software"), _facts(facts), class_="card"),
             class_="cards",
         ),
@@ -60,11 +60,8 @@ def _value(key: str, value: Any) -> Child:
 def _cell(source: Source, cell: str) -> Html:
     known = source.cell_environment(cell)
     plan = source.cell_plan(cell)
-    durability = known.get("durability", {}) if isinstance(known.get("durability", {}), dict) else {}
-    because = durability.get("because", {})
-    facts: dict[str, Any] = {
-        k: known.get(k) for k in ("broker", "version", "nodes", "driver_path", "endpoint") if k in known
-    }
+    because = known.durability.because if known.durability is not None else {}
+    facts = known.model_dump(mode="json", include={"broker", "version", "nodes", "driver_path"}, exclude_unset=True)
     if plan is not None:
         facts |= {
             "security": _security(source, cell),
@@ -75,14 +72,14 @@ def _cell(source: Source, cell: str) -> Html:
         asked = {"client settings": plan.client_settings, "broker settings asked": plan.broker_settings}
         facts |= {k: v for k, v in asked.items() if v}
     reasons = [tag("li", tag("code", f"{k} = {v}")) for k, v in because.items()]
-    settings = known.get("effective_settings", {})
-    count = sum(len(v) for v in settings.values() if isinstance(v, dict))
+    settings = known.effective_settings
+    count = sum(map(len, settings.values()))
     return tag(
         "details",
         tag(
             "summary",
             tag("b", source.label(cell)),
-            tag("span", f"{known.get('driver_path', 'driver path not recorded')}", class_="where"),
+            tag("span", known.driver_path or "driver path not recorded", class_="where"),
         ),
         _facts(facts),
         tag(
@@ -108,8 +105,7 @@ def _security(source: Source, cell: str) -> str:
     return f"{words} (it crosses the wire readable)" if "without TLS" in words else words
 
 
-def _settings(subject: str, values: Any) -> Html:
-    pairs = values.items() if isinstance(values, dict) else ()
-    lines = [tag("tr", tag("th", k, scope="row"), tag("td", v)) for k, v in pairs]
+def _settings(subject: str, values: dict[str, str]) -> Html:
+    lines = [tag("tr", tag("th", k, scope="row"), tag("td", v)) for k, v in values.items()]
     table = tag("table", tag("caption", subject), tag("tbody", lines), class_="settings")
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"settings of {subject}")

@@ -103,10 +103,10 @@ def _missing(source: Source) -> Html | None:
         done = sum(c.repeats_finished for c in source.verdict.cells)
         planned = sum(c.repeats_planned for c in source.verdict.cells)
         sentences.insert(0, f"The run is incomplete: {done} of {planned} repeats finished.")
-    for name, execution in source.state.get("executions", {}).items():
-        if execution.get("state") in ("failed", "interrupted", "running"):
-            reason = f": {execution['reason']}" if execution.get("reason") else "."
-            sentences.append(f"{name} is {execution['state']}{reason}")
+    for name, execution in source.state.executions.items():
+        if execution.state in ("failed", "interrupted", "running"):
+            reason = f": {execution.reason}" if execution.reason else "."
+            sentences.append(f"{name} is {execution.state}{reason}")
     if source.verdict is not None:
         sentences += [f"Set aside as unreadable: {q}" for q in source.verdict.quarantined]
     if not sentences:
@@ -192,8 +192,8 @@ def objective_value(objective: ObjectiveResult) -> str:
 
 def _identity(source: Source) -> Html:
     plan = source.plan
-    executions = source.state.get("executions", {}).values()
-    started = min((e["started_unix_s"] for e in executions if e.get("started_unix_s")), default=None)
+    executions = source.state.executions.values()
+    started = min((e.started_unix_s for e in executions if e.started_unix_s is not None), default=None)
     parts: list[Child] = [tag("code", source.run)]
     if started is not None:
         parts.append(datetime.fromtimestamp(started, UTC).strftime("%d %B %Y, %H:%M UTC"))
