@@ -182,12 +182,13 @@ int64_t bl_fetch_receive(fetcher *f, int64_t deadline_ns, int64_t most, uint64_t
             fetch_flush(f, c);
             came += fetch_read(f, c);
         }
-        if (came) continue;
         now_ns = bl_now_ns();
+        if (came && now_ns < deadline_ns) continue;
         about[1] = needs_care(f);
         int64_t until_ns = about[1] && care_ns < deadline_ns ? care_ns : deadline_ns;
         if (now_ns >= until_ns || most <= 0) {
             about[0] = now_ns;
+            if (take(f, &to, &about[0])) return to.n; /* what came with the last read */
             return about[1] ? CARE : NOTHING;
         }
         wait_until(f, now_ns, until_ns);
