@@ -14,6 +14,10 @@ enum { POLICY_NONE = 0, POLICY_ALL = 1, POLICY_EXPLICIT = 2 };
 /* A pull that nobody answers (503): between two leaders this lasts seconds; later, there is no such group. */
 #define ABSENT_RETRY_NS 200000000
 #define ABSENT_MOST_NS 20000000000
+/* The first pull, before the size of messages is known. */
+#define PULL_FIRST 1000
+/* What a frame has besides its subjects and its content, about; and over how many messages their mean size is taken. */
+enum { FRAME_BYTES = 32, SIZED_MOST = 1 << 16 };
 
 typedef struct {
     size_t at, bytes; /* of its acknowledgement subject in `subjects` */
@@ -21,8 +25,7 @@ typedef struct {
 } held;
 
 typedef struct {
-    char *pull; /* the whole PUB frame of one pull request */
-    size_t pull_bytes;
+    char *pull; /* the beginning of a pull's PUB frame: its subject and where answers go */
     int64_t credit; /* how many messages the open pulls may still bring */
     int64_t heard_ns, pull_after_ns, absent_since_ns;
     int silences; /* since the last word */
@@ -32,26 +35,34 @@ typedef struct {
     nats_link link; /* first, so that a consumer can be used as its connection */
     stream *stream;
     int streams, policy, ended;
-    int64_t pull_messages, attachment;
+    char *pull_rest;                         /* of every pull request, behind the number of messages */
+    int64_t pull_messages, pull_bytes;      /* the most that open pulls may bring: of a stream, and of all together */
+    int64_t sized, sized_bytes, attachment; /* the last messages, and their bytes */
     nats_bytes subjects;
     held *held; /* handed out: [first, end) may be unacknowledged; the ordinal of the first is first_ordinal */
     int64_t first, end, capacity, first_ordinal;
 } consumer;
 
-/* Stream s is subscribed with sid s + 1 by the hello. */
+static char *copied(const char *text) {
+    char *copy = strdup(text);
+    if (!copy) abort();
+    return copy;
+}
+
+/* Stream s is subscribed with sid s + 1 by the hello. `pulls` are "PUB subject inbox"; a request is {"batch":n and
+ * `pull_rest`. */
 consumer *bl_nats_consumer_new(const char *hello, int64_t hello_bytes, const char **pulls, int streams,
-                               int64_t pull_messages, int policy) {
+                               const char *pull_rest, int64_t pull_messages, int64_t pull_bytes, int policy) {
     consumer *c = calloc(1, sizeof *c);
     if (!c) abort();
     nats_link_init(&c->link, hello, hello_bytes);
     c->stream = calloc((size_t)streams, sizeof *c->stream);
     if (!c->stream) abort();
     c->streams = streams;
-    for (int s = 0; s < streams; s++) {
-        c->stream[s].pull = strdup(pulls[s]);
-        c->stream[s].pull_bytes = strlen(pulls[s]);
-    }
+    for (int s = 0; s < streams; s++) c->stream[s].pull = copied(pulls[s]);
+    c->pull_rest = copied(pull_rest);
     c->pull_messages = pull_messages;
+    c->pull_bytes = pull_bytes;
     c->policy = policy;
     return c;
 }
@@ -60,6 +71,7 @@ void bl_nats_consumer_free(consumer *c) {
     nats_link_free(&c->link);
     for (int s = 0; s < c->streams; s++) free(c->stream[s].pull);
     free(c->stream);
+    free(c->pull_rest);
     free(c->subjects.data);
     free(c->held);
     free(c);
@@ -120,6 +132,31 @@ void bl_nats_acknowledge(consumer *c, int64_t first_ordinal, int64_t n) {
 
 /* ---------------------------------------------------------------- pulls */
 
+/* How many messages the open pulls of a stream may bring: as many as wanted, but no more bytes than a server keeps for
+ * a client that does not read. */
+static int64_t pull_size(const consumer *c) {
+    int64_t most = c->pull_messages;
+    if (!c->sized) return most < PULL_FIRST ? most : PULL_FIRST;
+    int64_t fit = c->pull_bytes / c->streams * c->sized / c->sized_bytes;
+    if (fit > most) return most;
+    return fit < 1 ? 1 : fit;
+}
+
+static void note_size(consumer *c, const nats_message *m) {
+    c->sized++;
+    c->sized_bytes += (int64_t)(FRAME_BYTES + m->subject_bytes + m->reply_bytes + m->header_bytes + m->data_bytes);
+    if (c->sized == SIZED_MOST) c->sized /= 2, c->sized_bytes /= 2;
+}
+
+static void pull(consumer *c, const stream *one, int64_t messages) {
+    size_t most = strlen(one->pull) + strlen(c->pull_rest) + 96;
+    char batch[32];
+    int digits = snprintf(batch, sizeof batch, "{\"batch\":%lld", (long long)messages);
+    int wrote = snprintf(nats_room(&c->link.out, most), most, "%s %zu\r\n%s%s\r\n", one->pull,
+                         (size_t)digits + strlen(c->pull_rest), batch, c->pull_rest);
+    c->link.out.tail += (size_t)wrote;
+}
+
 /* Notice silence. Returns whether it has lasted too long on every stream. */
 static int is_deaf(consumer *c, int64_t now_ns) {
     int deaf = 1;
@@ -145,12 +182,13 @@ static void refill(consumer *c, int64_t now_ns) {
         bl_nats_hang_up(&c->link);
         return;
     }
+    int64_t wanted = pull_size(c);
     for (int s = 0; s < c->streams; s++) {
         stream *one = &c->stream[s];
-        if (one->credit * 2 >= c->pull_messages || now_ns < one->pull_after_ns) continue;
+        if (one->credit * 4 > wanted * 3 || now_ns < one->pull_after_ns) continue;
         if (!one->credit) one->heard_ns = now_ns;
-        one->credit += c->pull_messages;
-        nats_append(&c->link.out, one->pull, one->pull_bytes);
+        pull(c, one, wanted - one->credit);
+        one->credit = wanted;
     }
 }
 
@@ -226,6 +264,7 @@ static int is_delivery(consumer *c, const nats_message *m, int64_t now_ns, int32
     }
     one->absent_since_ns = 0;
     if (one->credit) one->credit--;
+    note_size(c, m);
     return 1;
 }
 
@@ -258,7 +297,7 @@ int64_t bl_nats_receive(consumer *c, int64_t deadline_ns, int64_t most, uint64_t
         if (c->ended && !to.n) return -2;
         refill(c, now_ns);
         nats_flush(&c->link);
-        if (got) continue;
+        if (to.n || (got && now_ns < deadline_ns)) continue;
         if (c->link.state == NATS_DOWN) return -1;
         if (now_ns >= deadline_ns) {
             about[0] = now_ns;

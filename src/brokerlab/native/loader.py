@@ -102,7 +102,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "bl_nats_send": (I64, (P, P, P, P, P, P, I64, I64)),
     "bl_nats_settled": (I64, (P, P, P, P, I64)),
     "bl_nats_answer": (c_char_p, (P, I32, P)),
-    "bl_nats_consumer_new": (P, (c_char_p, I64, P, c_int, I64, c_int)),
+    "bl_nats_consumer_new": (P, (c_char_p, I64, P, c_int, c_char_p, I64, I64, c_int)),
     "bl_nats_consumer_free": (None, (P,)),
     "bl_nats_receive": (I64, (P, I64, I64, P, P, P, P, P)),
     "bl_nats_acknowledge": (None, (P, I64, I64)),

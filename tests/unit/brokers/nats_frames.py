@@ -99,17 +99,21 @@ class ProducerEnd(End):
 
 
 class ConsumerEnd(End):
-    def __init__(self, policy: int = 2, pull_messages: int = 10) -> None:
+    def __init__(self, policy: int = 2, pull_messages: int = 10, pull_bytes: int = 1 << 20) -> None:
         super().__init__()
-        pulls = strings("PUB pull.0 i.0 2\r\n{}\r\n", "PUB pull.1 i.1 2\r\n{}\r\n")
-        self.handle = self.lib.bl_nats_consumer_new(HELLO, len(HELLO), pulls, 2, pull_messages, policy)
+        pulls = strings("PUB pull.0 i.0", "PUB pull.1 i.1")
+        self.handle = self.lib.bl_nats_consumer_new(
+            HELLO, len(HELLO), pulls, 2, b',"rest":1}', pull_messages, pull_bytes, policy
+        )
         self.columns = [np.zeros(MOST, t) for t in (np.uint64, np.int32, np.int64, np.uint8)]
         self.about = np.zeros(2, np.int64)
         self.connect()
 
-    def receive(self, most: int = MOST) -> list[tuple[bytes, int, int]]:
-        """(payload, position, redelivered) of what is there now."""
-        self.result = self.lib.bl_nats_receive(self.handle, 0, most, *map(address, (*self.columns, self.about)))
+    def receive(self, most: int = MOST, deadline_ns: int = 0) -> list[tuple[bytes, int, int]]:
+        """(payload, position, redelivered) of what is there now, or of the first that comes in time."""
+        self.result = self.lib.bl_nats_receive(
+            self.handle, deadline_ns, most, *map(address, (*self.columns, self.about))
+        )
         rows = zip(*(c[: max(self.result, 0)].tolist() for c in self.columns), strict=True)
         return [(ctypes.string_at(at, length), position, again) for at, length, position, again in rows]
 
@@ -123,6 +127,12 @@ class ConsumerEnd(End):
         self.lib.bl_nats_consumer_free(self.handle)
         if self.server is not None:
             self.server.close()
+
+
+def pull(stream: int, messages: int = 10) -> bytes:
+    """What a ConsumerEnd writes to ask for so many."""
+    request = f'{{"batch":{messages},"rest":1}}'
+    return f"PUB pull.{stream} i.{stream} {len(request)}\r\n{request}\r\n".encode()
 
 
 def msg(subject: str, data: bytes, reply: str = "", sid: int = 1) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nats_frames import GREETING, HELLO, INBOX, UP, ConsumerEnd, ProducerEnd, ack_subject, hmsg, msg
+from nats_frames import GREETING, HELLO, INBOX, UP, ConsumerEnd, ProducerEnd, ack_subject, hmsg, msg, pull
 
 from brokerlab.native import library, why_not
 
@@ -222,7 +223,7 @@ def greeted_consumer(policy: int = 2) -> ConsumerEnd:
     end = ConsumerEnd(policy)
     end.say(GREETING + b"PONG\r\n")
     assert end.receive() == []
-    assert end.heard() == HELLO + b"PUB pull.0 i.0 2\r\n{}\r\nPUB pull.1 i.1 2\r\n{}\r\n"
+    assert end.heard() == HELLO + pull(0) + pull(1)
     return end
 
 
@@ -303,6 +304,7 @@ def test_policy_all_names_the_last_of_each_stream_and_policy_none_nobody() -> No
     deliver(every, 9, stream="b", sid=2)
     deliver(every, 3)
     assert len(every.receive()) == 4
+    assert every.heard() == pull(0, 3)
     every.acknowledge(int(every.about[1]), 4)
     assert every.heard() == acks(ack_subject("a", 1, 3), ack_subject("b", 1, 9))
     every.close()
@@ -331,14 +333,52 @@ def test_batches_acknowledged_out_of_order_name_the_right_messages_over_many_bat
     end.close()
 
 
-def test_a_pull_is_renewed_when_less_than_half_may_still_come() -> None:
-    end = greeted_consumer()  # pulls of 10
-    deliver(end, 1, 2, 3, 4, 5)
+def test_a_pull_is_renewed_when_a_quarter_has_come() -> None:
+    end = greeted_consumer()  # at most 10 are asked for
+    deliver(end, 1, 2)
     end.receive()
     assert b"pull" not in end.heard()
-    deliver(end, 6)
+    deliver(end, 3)
     end.receive()
-    assert end.heard() == b"PUB pull.0 i.0 2\r\n{}\r\n"
+    assert end.heard() == pull(0, 3)
+    end.close()
+
+
+def test_no_more_is_asked_for_than_the_server_keeps_for_a_client_that_does_not_read() -> None:
+    end = ConsumerEnd(pull_messages=100, pull_bytes=16_000)  # of two streams together
+    end.say(GREETING + b"PONG\r\n")
+    assert end.receive() == []
+    assert end.heard() == HELLO + pull(0, 100) + pull(1, 100)  # before the size is known
+    end.say(b"".join(msg("a.0", b"x" * 1000, ack_subject("a", 1, n)) for n in range(95)))
+    end.receive()
+    assert pull(0, 2) in end.heard(), "seven of 1,100 bytes are half of 8,000; five of them are still to come"
+    end.close()
+
+
+@pytest.mark.parametrize("flood", [b"+OK\r\n" * 1000, hmsg("i.0", b"NATS/1.0 100 Idle Heartbeat\r\n\r\n") * 1000])
+def test_receiving_ends_at_its_deadline_although_the_server_never_stops_talking(flood: bytes) -> None:
+    end = greeted_consumer()
+    stop = threading.Event()
+    assert end.server is not None
+    end.server.setblocking(True)
+    end.server.settimeout(60)
+
+    def talk() -> None:
+        assert end.server is not None
+        give_up = time.monotonic() + 60
+        while not stop.is_set() and time.monotonic() < give_up:
+            end.server.sendall(flood)
+
+    talking = threading.Thread(target=talk)
+    talking.start()
+    try:
+        assert end.receive(deadline_ns=time.monotonic_ns() + 20_000_000) == []
+        assert talking.is_alive(), "the server stopped first"
+    finally:
+        stop.set()
+        while talking.is_alive():
+            end.receive()
+        talking.join()
     end.close()
 
 
@@ -346,7 +386,7 @@ def test_a_pull_that_ended_is_opened_again_by_what_it_did_not_bring() -> None:
     end = greeted_consumer()
     end.say(hmsg("i.1", b"NATS/1.0 408 Request Timeout\r\nNats-Pending-Messages: 10\r\n\r\n", sid=2))
     assert end.receive() == []
-    assert end.heard() == b"PUB pull.1 i.1 2\r\n{}\r\n"
+    assert end.heard() == pull(1)
     end.close()
 
 
@@ -364,10 +404,10 @@ def test_no_responders_is_waited_out_and_a_deleted_group_is_the_end() -> None:
 
 def test_who_hears_nothing_asks_again_and_then_another_server() -> None:
     end = greeted_consumer()
-    asked_again = b"PUB pull.0 i.0 2\r\n{}\r\nPUB pull.1 i.1 2\r\n{}\r\n"
+    asked_again = pull(0) + pull(1)
     time.sleep(SILENT_S)
     end.say(hmsg("i.1", b"NATS/1.0 100 Idle Heartbeat\r\n\r\n", sid=2))
-    assert (end.receive(), end.result, end.heard()) == ([], 0, b"PUB pull.0 i.0 2\r\n{}\r\n")
+    assert (end.receive(), end.result, end.heard()) == ([], 0, pull(0))
     time.sleep(SILENT_S)
     assert (end.receive(), end.result, end.heard()) == ([], 0, asked_again)  # the other stream's first silence
     time.sleep(SILENT_S)
@@ -404,5 +444,5 @@ def test_pulls_are_opened_again_on_a_new_connection() -> None:
     end.connect()
     end.say(GREETING + b"PONG\r\n")
     end.receive()
-    assert end.heard() == HELLO + b"PUB pull.0 i.0 2\r\n{}\r\nPUB pull.1 i.1 2\r\n{}\r\n"
+    assert end.heard() == HELLO + pull(0) + pull(1)
     end.close()

@@ -10,9 +10,8 @@ import numpy as np
 from nats.aio.msg import Msg
 from nats.errors import Error
 
-from brokerlab.brokers.nats.groups import ensure_group, left_in_group, pull_request, pull_subject
+from brokerlab.brokers.nats.groups import PullSize, ensure_group, left_in_group, pull_request, pull_subject
 from brokerlab.brokers.nats.link import PATH, Link, broker_name
-from brokerlab.brokers.nats.settings import PULL_MESSAGES
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
@@ -33,7 +32,7 @@ class NatsConsumer:
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
         assert plan.group is not None
-        self._pull_messages = int(plan.client_settings.get("pull_messages", PULL_MESSAGES))
+        self._size = PullSize(plan)
         self._streams = [broker_name(d) for d in plan.destinations]
         self._group = broker_name(plan.group)
         self._endpoint, self._name, self._turn = plan.endpoint, f"{plan.agent}-{number}", number
@@ -68,16 +67,17 @@ class NatsConsumer:
         await self._link.client.flush()
 
     async def _pull(self) -> None:
-        """Open a pull on every stream whose open ones may bring less than half of what we want."""
+        """Open a pull on every stream whose open ones may bring clearly less than we want."""
         now = time.monotonic_ns()
         for number, stream in enumerate(self._streams):
-            if self._credit[number] * 2 >= self._pull_messages:
+            wanted = self._size.to_ask_for(self._credit[number])
+            if not wanted:
                 continue
             if self._credit[number] == 0:
                 self._heard_ns[number] = now
-            self._credit[number] += self._pull_messages
+            self._credit[number] += wanted
             await self._link.client.publish(
-                pull_subject(stream, self._group), pull_request(self._pull_messages), reply=f"{self._inbox}{number}"
+                pull_subject(stream, self._group), pull_request(wanted), reply=f"{self._inbox}{number}"
             )
 
     async def _on_message(self, message: Msg) -> None:
@@ -88,6 +88,7 @@ class NatsConsumer:
         else:
             number = self._number[message.subject.rpartition(".")[0]]
             self._arrived.append(message)
+            self._size.note(len(message.data) + len(message.subject) + len(message.reply))
             self._credit[number] -= 1
             self._absent_since_ns = 0
         self._heard_ns[number] = time.monotonic_ns()
@@ -145,7 +146,7 @@ class NatsConsumer:
             return
         if self._is_deaf(now):
             self._go_elsewhere()
-        if min(self._credit) * 2 < self._pull_messages:
+        if self._size.to_ask_for(min(self._credit)):
             self._link.run_now(self._pull())
 
     def _is_deaf(self, now_ns: int) -> bool:

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from brokerlab.brokers.contract import NativeCalls
-from brokerlab.brokers.nats.groups import ensure_group, left_in_group, pull_request, pull_subject
+from brokerlab.brokers.nats.groups import PULL_REST, ensure_group, left_in_group, pull_subject
 from brokerlab.brokers.nats.link import Link, broker_name, subject_of
 from brokerlab.brokers.nats.outcomes import outcome_of_answer
-from brokerlab.brokers.nats.settings import PENDING_BYTES, PULL_MESSAGES
+from brokerlab.brokers.nats.settings import PENDING_BYTES, PULL_BYTES, PULL_MESSAGES
 from brokerlab.brokers.nats.wire import hello, new_inbox, opened_wire
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import REJECTED, UNKNOWN, Block, Deliveries, Int32s, Settlements
@@ -146,14 +146,21 @@ class NativeConsumer:
     def _made(self, plan: AgentPlan, policy: str) -> int:
         pull_messages = int(plan.client_settings.get("pull_messages", PULL_MESSAGES))
         inboxes = [new_inbox("_INBOX") + str(i) for i in range(len(self._streams))]
-        request = pull_request(pull_messages).decode()
+        pull_bytes = int(plan.client_settings.get("pull_bytes", PULL_BYTES))
         pulls = [
-            f"PUB {pull_subject(stream, self._group)} {inbox} {len(request)}\r\n{request}\r\n"
+            f"PUB {pull_subject(stream, self._group)} {inbox}"
             for stream, inbox in zip(self._streams, inboxes, strict=True)
         ]
         said = hello(plan.endpoint, self._name, inboxes)
         made = self._lib.bl_nats_consumer_new(
-            said, len(said), _strings(pulls), len(pulls), pull_messages, POLICIES[policy]
+            said,
+            len(said),
+            _strings(pulls),
+            len(pulls),
+            PULL_REST.encode(),
+            pull_messages,
+            pull_bytes,
+            POLICIES[policy],
         )
         return int(made)
 

@@ -9,8 +9,11 @@ from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, ot
 from brokerlab.model.plan import CellPlan, Durability
 
 NAMES = ("sync_interval", "replicas", "storage", "ack_wait", "ack_policy", "max_payload")
-CLIENT_NAMES = ("pull_messages", "pending_bytes")
-PULL_MESSAGES = 1000
+CLIENT_NAMES = ("pull_messages", "pull_bytes", "pending_bytes")
+# A stream stores and delivers in one thread, and stores all that waits, up to 10,000 messages, before it delivers all
+# that was asked for. Who asks for fewer receives less than is published, however fast it is.
+PULL_MESSAGES = 20_000
+PULL_BYTES = 48 << 20  # a server hangs up on a client with 64 MiB unread
 PENDING_BYTES = 1 << 20
 _DURATION = re.compile(r"(\d+)(ms|s|m|h)")
 _NS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
