@@ -285,14 +285,14 @@ def _comparisons(rows: Rows, plan: RunPlan) -> None:
             for metric in ("received_per_s", "publish_latency_p99_ns", "end_to_end_latency_p99_ns"):
                 ra, rb = by[a.cell, metric], by[b.cell, metric]
                 low, high = ra["low"] / rb["high"], ra["high"] / rb["low"]
-                answer = (
-                    "cannot tell"
-                    if low <= 1 <= high or min(ra["n"], rb["n"]) < 4
-                    else ("higher" if low > 1 else "lower")
-                )
+                pairs = min(ra["n"], rb["n"])
+                few = f"repeats that both have: {pairs}, needed: 4" if pairs < 4 else ""
+                reason = few or ("the interval holds 1" if low <= 1 <= high else "")
                 rows["comparison"].append(
                     {"cell_a": a.cell, "cell_b": b.cell, "metric": metric, "n_a": ra["n"], "n_b": rb["n"], "ratio": ra["median"] / rb["median"],
-                     "low": low, "high": high, "answer": answer, "same_durability": a.durability == b.durability}
+                     "low": low, "high": high, "answer": "cannot tell" if reason else ("higher" if low > 1 else "lower"),
+                     "same_durability": a.durability == b.durability, "pairs": pairs, "chance": None if few else 0.01,
+                     "smallest_difference": 0.05, "reason": reason}
                 )  # fmt: skip
 
 

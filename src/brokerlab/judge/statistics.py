@@ -31,14 +31,6 @@ def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
     return middle, float(low), float(high)
 
 
-def ratio_interval(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
-    """(ratio of medians a / b, low, high), both sides drawn anew. All values of b must be above zero."""
-    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    rng = np.random.default_rng(SEED)
-    low, high = np.percentile(_medians(x, rng) / _medians(y, rng), LEVELS)
-    return float(np.median(x) / np.median(y)), float(low), float(high)
-
-
 def fewest_samples(quantile: float) -> int:
     """Samples from which a 95 % upper bound of the quantile exists: ln 0.05 / ln q (299 for p99, 2,995 for p99.9)."""
     if not 0.0 < quantile < 1.0:

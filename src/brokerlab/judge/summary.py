@@ -1,19 +1,17 @@
-"""run_summary and comparison: a handful of numbers per repeat, so plain Python and numpy, not Spark."""
+"""run_summary: a handful of numbers per repeat, so plain Python and numpy, not Spark."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from itertools import combinations
 from typing import Any
 
-from brokerlab.judge.statistics import median_interval, ratio_interval
+from brokerlab.judge.statistics import median_interval
 from brokerlab.model.environment import Environment
 from brokerlab.model.execution_id import ExecutionId
-from brokerlab.model.metrics import FROM_SEND
 from brokerlab.model.plan import Phase, RunPlan
 from brokerlab.model.state import RunState
-from brokerlab.results.tables import FEWEST_FOR_CLAIM, NO_GROUP, OF_SENDS
+from brokerlab.results.tables import NO_GROUP, OF_SENDS
 
 Row = Mapping[str, Any]
 Figures = dict[tuple[str, str], dict[int, float]]  # (cell, metric) -> repeat -> value
@@ -143,26 +141,3 @@ def computed_durability(environment: Environment, cell: str) -> str | None:
     """The level computed from the settings read back, None when that was never reached."""
     durability = environment.cell(cell).durability
     return None if durability is None else durability.level
-
-
-def comparison(summary: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of the table of that name. Counts of faults are not compared: most are zero, and zero has no ratio; nor are
-    latencies from send, which would ask every question about latency twice."""
-    by_cell: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for row in summary:
-        if row["metric"] not in COUNTS and not row["metric"].startswith(FROM_SEND) and min(row["values"]) > 0:
-            by_cell[row["cell"]][row["metric"]] = row
-    rows = []
-    for a, b in combinations(by_cell, 2):
-        for metric in sorted(by_cell[a].keys() & by_cell[b].keys()):
-            x, y = by_cell[a][metric], by_cell[b][metric]
-            ratio, low, high = ratio_interval(x["values"], y["values"])
-            enough = min(x["n"], y["n"]) >= FEWEST_FOR_CLAIM
-            answer = "cannot tell" if not enough or low <= 1 <= high else ("higher" if low > 1 else "lower")
-            rows.append(
-                {
-                    "cell_a": a, "cell_b": b, "metric": metric, "n_a": x["n"], "n_b": y["n"], "ratio": ratio,
-                    "low": low, "high": high, "answer": answer, "same_durability": x["durability"] == y["durability"],
-                }
-            )  # fmt: skip
-    return rows

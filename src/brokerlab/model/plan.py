@@ -186,6 +186,13 @@ class Objective(Frozen):
     limit: float
 
 
+class SmallestDifference(Frozen):
+    """The share from which a difference between cells is worth calling, however sure it is."""
+
+    rates: float = 0.02  # of all metrics that are not latencies
+    latencies: float = 0.05
+
+
 class LeftOut(Frozen):
     """A broker that `brokers: all` means and that is not run, with the reason."""
 
@@ -210,6 +217,7 @@ class RunPlan(Frozen):
     order: tuple[ExecutionId, ...]  # repeats are interleaved, so that drift of the machine falls on all cells alike
     objectives: tuple[Objective, ...]
     left_out: tuple[LeftOut, ...] = ()
+    smallest_difference: SmallestDifference = SmallestDifference()
 
 
 class Endpoint(Frozen):

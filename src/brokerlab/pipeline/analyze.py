@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from brokerlab.judge.comparison import comparison
 from brokerlab.judge.findings import Findings
-from brokerlab.judge.summary import comparison, figures, only_finished, run_summary
+from brokerlab.judge.summary import figures, only_finished, run_summary
 from brokerlab.judge.verdict import make_verdict
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.pipeline.bronze import Bronze, find_evidence
@@ -68,11 +69,13 @@ def _judge(run: RunDirectory, bronze: Bronze, gold: Gold) -> tuple[Verdict, dict
         set_aside=tuple((s.execution, str(s)) for s in bronze.set_aside),
         with_evidence=frozenset(bronze.executions()),
     )
-    summary = run_summary(only_finished(found, state), plan, environment)
+    finished = only_finished(found, state)
+    summary = run_summary(finished, plan, environment)
+    compared = comparison(finished, plan, environment)
     tables = {name: gold.tables.get(name, arrow_schema(t).empty_table()) for name, t in RESULT_TABLES.items()}
     tables[FAULT.name] = pa.Table.from_pylist(rows[FAULT.name], arrow_schema(FAULT))
     tables[RUN_SUMMARY.name] = pa.Table.from_pylist(summary, arrow_schema(RUN_SUMMARY))
-    tables[COMPARISON.name] = pa.Table.from_pylist(comparison(summary), arrow_schema(COMPARISON))
+    tables[COMPARISON.name] = pa.Table.from_pylist(compared, arrow_schema(COMPARISON))
     return make_verdict(findings, [str(s) for s in bronze.set_aside]), tables
 
 

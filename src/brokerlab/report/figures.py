@@ -71,6 +71,11 @@ def percent(share: float | None) -> str:
     return f"{text} %"
 
 
+def share(value: float) -> str:
+    """0.02 as 2 %, 0.005 as 0.5 %."""
+    return f"{value * 100:g} %"
+
+
 def cores(value: float | None) -> str:
     return ABSENT if value is None or not _finite(value) else f"{value:.2f} cores"
 

@@ -227,25 +227,26 @@ RUN_SUMMARY = Table(
     ),
 )  # fmt: skip
 
-FEWEST_FOR_CLAIM = 4  # repeats a side: 3 against 3 can never reach p < 0.05
+FEWEST_FOR_CLAIM = 4  # pairs of repeats: with fewer even a tenfold difference is rarely beyond chance
 
 COMPARISON = Table(
     "comparison",
-    "Cells two by two: ratio of medians with a 95 % bootstrap interval over repeats.",
+    "Cells two by two. The method is described in statistics.md.",
     (
         Column("cell_a", "string", "", "first cell"),
         Column("cell_b", "string", "", "second cell"),
         Column("metric", "string", "", "as in run_summary"),
-        Column("n_a", "int", "1", "repeats of the first"),
-        Column("n_b", "int", "1", "repeats of the second"),
-        Column("ratio", "double", "1", "median of a / median of b"),
-        Column("low", "double", "1", "lower end of the interval"),
-        Column("high", "double", "1", "upper end of the interval"),
-        Column(
-            "answer", "string", "",
-            f"higher, lower or cannot tell (interval spans 1, or fewer than {FEWEST_FOR_CLAIM} repeats a side)",
-        ),
+        Column("n_a", "int", "1", "repeats of the first with a value"),
+        Column("n_b", "int", "1", "repeats of the second with a value"),
+        Column("ratio", "double", "1", "a / b: geometric mean of the ratios within each repeat"),
+        Column("low", "double", "1", "lower end of the ratio's interval, which holds the true ratio in at least 95 of 100 runs; wider the more cells are compared; null with a single pair", nullable=True),
+        Column("high", "double", "1", "upper end likewise", nullable=True),
+        Column("answer", "string", "", f"higher, lower (the interval leaves out 1, and the ratio is beyond the smallest difference); same (the whole interval is within the smallest difference); cannot tell, also with fewer than {FEWEST_FOR_CLAIM} pairs and where the verdict on a cell is not valid"),
         Column("same_durability", "boolean", "", "false: the cells promise different things"),
+        Column("pairs", "int", "1", "repeats in which both cells have a value", nullable=True, since="0.2.0"),
+        Column("chance", "double", "1", "chance of such a ratio, or one further from 1, between identical cells, corrected for the number of comparisons in this metric (Holm); null where no answer was possible", nullable=True, since="0.2.0"),
+        Column("smallest_difference", "double", "1", "share from which a difference is worth calling: smallest_difference of the workload", nullable=True, since="0.2.0"),
+        Column("reason", "string", "", "why it cannot be told; empty where it can", since="0.2.0", default=""),
     ),
 )  # fmt: skip
 

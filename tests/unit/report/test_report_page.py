@@ -101,22 +101,42 @@ def test_the_answer_draws_unlike_levels_in_groups_and_says_that_nobody_is_ranked
     answer = words(html[html.index('id="answer"') : html.index('id="load"')])
     assert "not ranked together" in answer
     assert answer.index("L1: replicated and fsynced") < answer.index("nats") < answer.index("L4: neither")
-    said, across = answer.split("comparisons across durability levels, which rank nobody")
+    said, across = answer.split("comparisons across durability levels, which are no ranking")
     assert said.count("different durability") == 1  # in what is said of the drawing, at none of the comparisons
     assert "What may be said of the difference" in said
     assert across.count("different durability") == 12  # two cells of each level, three measures
 
 
-def test_a_difference_in_too_few_repeats_is_no_claim_and_is_not_called_none(tmp_path: Path) -> None:
-    run = write_results(tmp_path / "run", Story(repeats=3, measure_s=4))
-    table = tmp_path / "run/tables/comparison/part-0.parquet"
-    rows = pq.read_table(table).to_pylist()
-    for row, (low, high) in zip(rows, [(2.0, 3.0), (0.9, 1.1), (0.2, 0.3)], strict=False):
-        row |= {"low": low, "high": high, "answer": "cannot tell"}
+def test_each_answer_about_a_difference_is_a_sentence_with_its_interval(tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", Story(repeats=4, measure_s=4))
+    rows = pq.read_table(tmp_path / "run/tables/comparison/part-0.parquet").to_pylist()
+    few = {
+        "answer": "cannot tell",
+        "low": None,
+        "high": None,
+        "pairs": 1,
+        "reason": "repeats that both have: 1, needed: 4",
+    }
+    for row, said in zip(rows, [{"answer": "higher", "low": 1.5, "high": 2.5}, {"answer": "same"}, few], strict=True):
+        row |= {"ratio": 2.0, "reason": ""} | said
     write_table(tmp_path / "run", COMPARISON, rows)
     answer = words(write_report(run).read_text())
-    assert answer.count("too few repeats for a claim about kafka and nats (4 a side are needed)") == 2
-    assert answer.count("kafka and nats cannot be told apart") == 1
+    assert "kafka is higher than nats 2.00× [1.50×, 2.50×], 4 pairs of repeats" in answer
+    assert "kafka and nats are the same within 5 %" in answer
+    assert "cannot be told apart: repeats that both have: 1, needed: 4 2.00×, 1 pair of repeats" in answer
+
+
+def test_comparisons_of_the_first_version_are_shown(tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", Story(repeats=4, measure_s=4))
+    file = tmp_path / "run/tables/comparison/part-0.parquet"
+    old = pq.read_table(file).drop_columns(["pairs", "chance", "smallest_difference", "reason"])
+    old = old.set_column(old.column_names.index("answer"), "answer", [["cannot tell"] * old.num_rows])
+    pq.write_table(
+        old.replace_schema_metadata({b"brokerlab.table": b"comparison", b"brokerlab.schema_version": b"1"}), file
+    )
+    answer = words(write_report(run).read_text())
+    assert "kafka and nats cannot be told apart" in answer
+    assert "4 pairs of repeats" in answer
 
 
 def test_brokers_left_out_are_named_with_the_reason(tmp_path: Path) -> None:

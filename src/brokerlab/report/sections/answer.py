@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 
 from brokerlab.report import figures
-from brokerlab.report.markup import Child, Html, tag
+from brokerlab.report.markup import Html, tag
 from brokerlab.report.source import Row, Source
-from brokerlab.results.tables import FEWEST_FOR_CLAIM
 
 _RATES = ("received_per_s", "backlog_received_per_s", "sent_per_s")
 _LATENCIES = ("end_to_end_latency_p99_ns", "publish_latency_p99_ns")
+_SIGNS = {"higher": "▲", "lower": "▼", "same": "="}
 SHOWN_CELLS = 16
 _ROOMY_CELLS = 4  # more than this and each takes less room: the intervals are in the headline table too
 _LEVELS = {
@@ -174,7 +174,9 @@ def _comparisons(source: Source, believed: bool) -> Html | None:
     apart = (
         tag(
             "details",
-            tag("summary", f"{figures.plural(len(across), 'comparison')} across durability levels, which rank nobody"),
+            tag(
+                "summary", f"{figures.plural(len(across), 'comparison')} across durability levels, which are no ranking"
+            ),
             tag("ul", across, class_="comparisons"),
             class_="more",
         )
@@ -186,7 +188,7 @@ def _comparisons(source: Source, believed: bool) -> Html | None:
     if not believed:
         return tag(
             "details",
-            tag("summary", f"{len(items)} comparisons, not vouched for either"),
+            tag("summary", f"{figures.plural(len(items) + len(across), 'comparison')}, to be doubted like the figures"),
             tag("ul", items + across, class_="comparisons"),
             class_="more",
         )
@@ -201,16 +203,29 @@ def _comparisons(source: Source, believed: bool) -> Html | None:
 
 def _comparison(source: Source, row: Row) -> Html:
     answer = row["answer"]
-    a, b = source.label(row["cell_a"]), source.label(row["cell_b"])
-    signs = {"higher": "▲", "lower": "▼"}
-    told: Child = f"{a} is {answer} than {b}" if answer in signs else f"{a} and {b} cannot be told apart"
-    if answer not in signs and not row["low"] <= 1 <= row["high"]:
-        told = f"too few repeats for a claim about {a} and {b} ({FEWEST_FOR_CLAIM} a side are needed)"
-    numbers = f"{figures.ratio(row['ratio'])} [{figures.ratio(row['low'])}, {figures.ratio(row['high'])}], n = {row['n_a']} and {row['n_b']}"
     unlike = None if row["same_durability"] else tag("span", "different durability", class_="unlike")
     return tag(
         "li",
-        tag("span", signs.get(answer, "≈"), class_=f"sign {answer.replace(' ', '-')}", aria_hidden="true"),
-        tag("span", tag("b", figures.metric_name(row["metric"]).capitalize()), ": ", told, " ", unlike, class_="told"),
-        tag("span", numbers, class_="where"),
-    )
+        tag("span", _SIGNS.get(answer, "?"), class_=f"sign {answer.replace(' ', '-')}", aria_hidden="true"),
+        tag(
+            "span", tag("b", figures.metric_name(row["metric"]).capitalize()), ": ", _told(source, row), " ", unlike, class_="told"
+        ),
+        tag("span", _numbers(row), class_="where"),
+    )  # fmt: skip
+
+
+def _told(source: Source, row: Row) -> str:
+    """The answer as a sentence."""
+    a, b, answer = source.label(row["cell_a"]), source.label(row["cell_b"]), row["answer"]
+    if answer in ("higher", "lower"):
+        return f"{a} is {answer} than {b}"
+    if answer == "same":
+        return f"{a} and {b} are the same within {figures.share(row['smallest_difference'])}"
+    return f"{a} and {b} cannot be told apart" + (f": {row['reason']}" if row["reason"] else "")
+
+
+def _numbers(row: Row) -> str:
+    """1.25× [1.10×, 1.42×], 5 pairs."""
+    interval = "" if row["low"] is None else f" [{figures.ratio(row['low'])}, {figures.ratio(row['high'])}]"
+    pairs = min(row["n_a"], row["n_b"]) if row["pairs"] is None else row["pairs"]
+    return f"{figures.ratio(row['ratio'])}{interval}, {figures.plural(pairs, 'pair')} of repeats"
