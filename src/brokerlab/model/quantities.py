@@ -24,6 +24,7 @@ DURATION_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 10**
 
 RATE_PATTERN = rf"^{NUMBER_PATTERN} ?[kM]?/s$"
 BYTES_PATTERN = rf"^{NUMBER_PATTERN} ?(?:{'|'.join(BYTES_UNITS)})$"
+SHARE_PATTERN = rf"^{NUMBER_PATTERN} ?%$"
 DURATION_PATTERN = rf"^{NUMBER_PATTERN} ?(?:{'|'.join(DURATION_UNITS)})$"
 
 _SPLIT = re.compile(rf"({NUMBER_PATTERN}) ?(\S*)")
@@ -84,6 +85,17 @@ def parse_duration_ns(text: object) -> float:
 def parse_duration_s(text: object) -> float:
     """Seconds of a duration with its unit."""
     return parse_duration_ns(text) / 1e9
+
+
+def parse_share(text: object) -> float:
+    """A share written in per cent, `2%` as 0.02. Raises ValueError."""
+    example = "a percentage such as 2%"
+    if not isinstance(text, str):
+        raise ValueError(f"wants {example}: the unit is missing")
+    number, unit = _split(text, example)
+    if unit != "%":
+        raise ValueError(f"wants {example}")
+    return number / 100
 
 
 def _split(text: object, example: str) -> tuple[float, str]:

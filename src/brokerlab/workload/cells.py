@@ -25,7 +25,8 @@ from brokerlab.workload.fields import BurstArrival, Consumers, Producers, RampAr
 from brokerlab.workload.resolved import level, security
 from brokerlab.workload.tree import SETTINGS, Path, Tree, parse_path
 
-NOT_SWEPT = ("name", "question", "broker", "brokers", "sweep", "repeats", "retries", "objectives", "seed")
+NOT_SWEPT = ("name", "question", "broker", "brokers", "sweep", "repeats", "retries", "objectives",
+             "smallest_difference", "seed")  # fmt: skip
 CELLS_MOST = 500
 DEFAULT_MESSAGE_BYTES = 1024
 NO_LIST = "wants a list of values under the path of a field, such as producers.rate: [10_000/s, 20_000/s]"

@@ -17,12 +17,14 @@ from brokerlab.model.quantities import (
     BYTES_PATTERN,
     DURATION_PATTERN,
     RATE_PATTERN,
+    SHARE_PATTERN,
     format_bytes,
     format_duration_s,
     format_rate,
     parse_bytes,
     parse_duration_s,
     parse_rate_per_s,
+    parse_share,
 )
 from brokerlab.secrets import FORMS, is_reference
 from brokerlab.workload.objectives import OBJECTIVE_PATTERN, parse_objective
@@ -73,6 +75,12 @@ Size = Annotated[
             "examples": ["1KiB", "200B", 512],
         }
     ),
+]
+Share = Annotated[
+    float,
+    BeforeValidator(parse_share),
+    _at_most(1, lambda share: f"{share:.0%}"),
+    WithJsonSchema({"type": "string", "pattern": SHARE_PATTERN, "examples": ["2%", "0.5%"]}),
 ]
 Count = Annotated[int, Field(strict=True, ge=1, le=COUNT_MOST)]
 
@@ -250,6 +258,11 @@ class Security(Frozen):
     password: Reference | None = Field(None, description="Where the password is: env:NAME or file:PATH, never itself.")
 
 
+class SmallestDifference(Frozen):
+    rates: Share = Field(0.02, description="Of rates, and of all else that is not a latency.")
+    latencies: Share = Field(0.05, description="Of latencies.")
+
+
 class Workload(Frozen):
     """A question to one or several brokers: the load, what is measured, and what counts as good."""
 
@@ -279,6 +292,10 @@ class Workload(Frozen):
         "messages were sent late; the report says so.",
     )
     objectives: tuple[ObjectiveText, ...] = Field((), description="What counts as good.")
+    smallest_difference: SmallestDifference = Field(
+        default=SmallestDifference.model_validate({}),
+        description="From which on a difference between cells is called one.",
+    )
     broker_settings: dict[str, dict[str, Setting]] = Field(default={}, description="Broker to server settings.")
     client_settings: dict[str, dict[str, Setting]] = Field(default={}, description="Broker to client settings.")
     driver: Literal["auto", "native", "python"] = Field("auto", description="Path to the broker.")

@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.errors import NotFoundError, Problem, WorkloadError
-from brokerlab.model.plan import CellPlan, Endpoint, LeftOut, RunPlan
+from brokerlab.model.plan import CellPlan, Endpoint, LeftOut, RunPlan, SmallestDifference
 from brokerlab.workload import shipped
 from brokerlab.workload.all_brokers import AllBrokers, BrokerNamed
 from brokerlab.workload.capabilities import capability_problems, own_problems
@@ -207,6 +207,7 @@ def _run_plan(
         "cells": [cell.model_dump(mode="json") for cell in cells],
         "order": [execution.model_dump(mode="json") for execution in order],
         "objectives": [objective.model_dump(mode="json") for objective in objectives],
+        "smallest_difference": workload.smallest_difference.model_dump(mode="json"),
         "retries": workload.retries,
         "seed": workload.seed,
         "overrides": list(overrides),
@@ -230,4 +231,5 @@ def _run_plan(
         order=order,
         objectives=objectives,
         left_out=left_out,
+        smallest_difference=SmallestDifference(**workload.smallest_difference.model_dump()),
     )

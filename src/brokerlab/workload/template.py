@@ -73,6 +73,10 @@ objectives:
   - p99(end_to_end_latency) < 100ms
   # - throughput >= 4_900/s
 
+# smallest_difference:          # smaller ones between cells are not called differences
+#   rates: 2%
+#   latencies: 5%
+
 # broker_settings:              # in the broker's own words
 #   kafka: {num.io.threads: 8}
 # client_settings:

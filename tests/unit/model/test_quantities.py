@@ -54,6 +54,17 @@ def test_a_duration_without_a_known_unit_is_refused(text):
         q.parse_duration_s(text)
 
 
+@pytest.mark.parametrize(("text", "share"), [("2%", 0.02), ("0.5 %", 0.005), ("100%", 1), ("0%", 0)])
+def test_shares_are_read(text, share):
+    assert q.parse_share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["2", 2, 0.02, "2 percent", "-1%", "%", "", True])
+def test_a_share_without_its_unit_is_refused(text):
+    with pytest.raises(ValueError, match="wants a percentage such as 2%"):
+        q.parse_share(text)
+
+
 def test_plain_numbers_take_underscores_but_no_unit():
     assert q.parse_number("20_000") == 20_000
     assert q.parse_number(3) == 3

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from brokerlab.errors import NotFoundError, WorkloadError
-from brokerlab.model.plan import Endpoint, RunPlan
+from brokerlab.model.plan import Endpoint, RunPlan, SmallestDifference
 from brokerlab.workload.load import plan_workload
 
 NOW = 1_800_000_000.0
@@ -175,6 +175,20 @@ def test_repeats_are_interleaved(plan):
         *("2 c02", "2 c04", "2 c01", "2 c03"),
         *("3 c04", "3 c03", "3 c02", "3 c01"),
     ]
+
+
+def test_the_smallest_difference_worth_calling_can_be_set_and_decides_the_plan(plan):
+    usual = plan(SMALL)
+    assert (usual.smallest_difference.rates, usual.smallest_difference.latencies) == (0.02, 0.05)
+    other = plan(SMALL + "smallest_difference: {latencies: 0.5%}\n")
+    assert (other.smallest_difference.rates, other.smallest_difference.latencies) == (0.02, 0.005)
+    assert other.fingerprint != usual.fingerprint
+
+
+def test_a_plan_of_the_first_version_has_the_usual_smallest_difference(plan):
+    document = plan(SMALL).model_dump(mode="json")
+    del document["smallest_difference"]
+    assert RunPlan.model_validate(document).smallest_difference == SmallestDifference()
 
 
 def test_flags_come_after_the_file(plan):

@@ -11,7 +11,17 @@ import yaml
 
 from brokerlab.brokers import registry
 from brokerlab.workload import shipped
-from brokerlab.workload.fields import Consumers, Destinations, Keys, Payload, Phases, Producers, Security, Workload
+from brokerlab.workload.fields import (
+    Consumers,
+    Destinations,
+    Keys,
+    Payload,
+    Phases,
+    Producers,
+    Security,
+    SmallestDifference,
+    Workload,
+)
 from brokerlab.workload.load import plan_workload
 from brokerlab.workload.objectives import parse_objective
 
@@ -26,6 +36,7 @@ PARTS = {
     "consumers.": Consumers,
     "phases.": Phases,
     "security.": Security,
+    "smallest_difference.": SmallestDifference,
 }
 
 
