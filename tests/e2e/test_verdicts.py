@@ -13,7 +13,7 @@ from lab import Lab, workload
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows, read_verdict
-from brokerlab.results.tables import DELIVERY, RATE_PER_SECOND
+from brokerlab.results.tables import DELIVERY, RATE_PER_SECOND, UNREADABLE_SEGMENT
 from brokerlab.results.verdict import Verdict
 
 pytestmark = pytest.mark.alone
@@ -89,14 +89,14 @@ def damaged(
     return victim.relative_to(run.path), run, read_verdict(run), said.returncode
 
 
-def test_a_truncated_segment_goes_to_quarantine_with_its_reason_and_is_named_in_the_verdict(
+def test_a_truncated_segment_stays_where_it_is_and_is_named_in_the_verdict_and_in_a_table(
     damaged: tuple[Path, RunDirectory, Verdict, int],
 ) -> None:
     victim, run, verdict, _ = damaged
-    aside = run.path / "quarantine" / victim
-    assert aside.is_file()
-    assert not (run.path / victim).exists()
-    assert "unreadable" in aside.with_name(aside.name + ".reason").read_text()
+    assert (run.path / victim).is_file()
+    (row,) = read_rows(run, UNREADABLE_SEGMENT)
+    assert (row["file"], row["table"], row["execution"]) == (str(victim), "sequence", "c01-r1")
+    assert "unreadable" in row["reason"]
     (named,) = verdict.quarantined
     assert str(victim) in named
     assert any(r.code == "segment_quarantined" and str(victim) in r.text for r in verdict.reasons)

@@ -1,4 +1,5 @@
-"""Which segments of a run can be read, and setting aside those that cannot, each with its reason."""
+"""Which segments of a run can be read, and which cannot, each with its reason. Nothing is moved or changed: evidence
+stays as it was written."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from brokerlab.model.arrow import as_declared, later_columns, schema_problem
 from brokerlab.model.tables import Table
 
 ROOTS = ("evidence", "probes", "events")
-QUARANTINE = "quarantine"
+QUARANTINE = "quarantine"  # where 0.1.0 moved what it could not read, beside a file with the reason
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class SetAside:
-    """One file in quarantine. `path` is where it lies now, relative to the run directory."""
+class UnreadableSegment:
+    """One file that cannot be used. `path` is relative to the run directory."""
 
     path: Path
     execution: str
@@ -41,26 +42,27 @@ class SetAside:
         return f"{self.path}: {self.reason}"
 
 
-def segments(run_directory: Path, table: Table) -> tuple[list[Segment], list[SetAside]]:
-    """The readable segments of `table` over all executions, and all of its segments in quarantine.
+def segments(run_directory: Path, table: Table) -> tuple[list[Segment], list[UnreadableSegment]]:
+    """The readable segments of `table` over all executions, and those that are not.
 
     Every row group is read once, so damage behind an intact footer is found here and not in the middle of a query.
-    Files that fail move to quarantine/<path they had>, beside a `.reason` file; earlier ones are listed again. Names
-    that begin with a dot are still being written and are ignored.
+    Names that begin with a dot are still being written and are ignored.
     """
     readable = []
+    unreadable = list(_in_quarantine(run_directory, table))
     for path in _files(run_directory, table):
         reason, rows, later = _check(path, table)
+        execution = path.parent.parent.name
         if reason is None:
-            readable.append(Segment(path, path.parent.parent.name, table.name, rows, later))
+            readable.append(Segment(path, execution, table.name, rows, later))
         else:
-            _set_aside(run_directory, path, reason)
-    return readable, list(_in_quarantine(run_directory, table))
+            unreadable.append(UnreadableSegment(path.relative_to(run_directory), execution, table.name, reason))
+    return readable, unreadable
 
 
 def rows(execution: Path, table: Table) -> Iterator[dict[str, Any]]:
     """Rows of one execution's closed segments, later columns of older files with their default. Raises OSError where
-    one cannot be read: the analysis sets it aside."""
+    one cannot be read: the analysis lists it."""
     for path in sorted((execution / table.name).glob("[!.]*.parquet")):
         try:
             found = pq.read_table(path)
@@ -98,16 +100,9 @@ def _check(path: Path, table: Table) -> tuple[str | None, int, tuple[str, ...]]:
         return f"unreadable, {size} bytes: {' '.join(str(e).split())[:200]}", 0, ()
 
 
-def _set_aside(run_directory: Path, path: Path, reason: str) -> None:
-    target = run_directory / QUARANTINE / path.relative_to(run_directory)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.with_name(target.name + ".reason").write_text(reason + "\n")  # first: never a file without its reason
-    path.replace(target)
-
-
-def _in_quarantine(run_directory: Path, table: Table) -> Iterator[SetAside]:
+def _in_quarantine(run_directory: Path, table: Table) -> Iterator[UnreadableSegment]:
     base = run_directory / QUARANTINE
     for path in sorted(base.glob(f"*/*/{table.name}/*.parquet")):
         note = path.with_name(path.name + ".reason")
         reason = note.read_text().strip() if note.exists() else "no reason was recorded"
-        yield SetAside(path.relative_to(run_directory), path.parent.parent.name, table.name, reason)
+        yield UnreadableSegment(path.relative_to(run_directory), path.parent.parent.name, table.name, reason)

@@ -22,7 +22,7 @@ from brokerlab.pipeline.faults import begun_faults, fault_rows
 from brokerlab.pipeline.gold import Gold, make_gold
 from brokerlab.pipeline.session import spark_session
 from brokerlab.results.directory import RunDirectory, write_json
-from brokerlab.results.tables import COMPARISON, FAULT, RESULT_TABLES, RUN_SUMMARY
+from brokerlab.results.tables import COMPARISON, FAULT, RESULT_TABLES, RUN_SUMMARY, UNREADABLE_SEGMENT
 from brokerlab.results.verdict import Verdict
 
 READ_BY_VERDICT = ("rate_per_second", "latency_per_second", "latency_per_phase", "latency_histogram", "delivery",
@@ -46,8 +46,8 @@ def analyze(run_directory: Path, *, java_home: Path | None = None) -> Verdict:
 
 def _with_spark(run: RunDirectory, bronze: Bronze, java_home: Path | None) -> Gold:
     plan = run.plan()
-    aside = [(s.execution, s.table) for s in bronze.set_aside]
-    facts = partial(execution_facts, plan, run.state(), bronze.executions(), aside)
+    unreadable = [(s.execution, s.table) for s in bronze.unreadable]
+    facts = partial(execution_facts, plan, run.state(), bronze.executions(), unreadable)
     with spark_session(java_home) as spark:
         return make_gold(spark, bronze, facts, list(map(str, plan.order)))
 
@@ -66,17 +66,25 @@ def _judge(run: RunDirectory, bronze: Bronze, gold: Gold) -> tuple[Verdict, dict
         figures=found,
         events=list(gold.events),
         errors=list(gold.errors),
-        set_aside=tuple((s.execution, str(s)) for s in bronze.set_aside),
+        set_aside=tuple((s.execution, str(s)) for s in bronze.unreadable),
         with_evidence=frozenset(bronze.executions()),
     )
     finished = only_finished(found, state)
     summary = run_summary(finished, plan, environment)
     compared = comparison(finished, plan, environment)
     tables = {name: gold.tables.get(name, arrow_schema(t).empty_table()) for name, t in RESULT_TABLES.items()}
+    tables[UNREADABLE_SEGMENT.name] = _unreadable(bronze)
     tables[FAULT.name] = pa.Table.from_pylist(rows[FAULT.name], arrow_schema(FAULT))
     tables[RUN_SUMMARY.name] = pa.Table.from_pylist(summary, arrow_schema(RUN_SUMMARY))
     tables[COMPARISON.name] = pa.Table.from_pylist(compared, arrow_schema(COMPARISON))
-    return make_verdict(findings, [str(s) for s in bronze.set_aside]), tables
+    return make_verdict(findings, [str(s) for s in bronze.unreadable]), tables
+
+
+def _unreadable(bronze: Bronze) -> pa.Table:
+    rows = [
+        {"file": str(s.path), "table": s.table, "execution": s.execution, "reason": s.reason} for s in bronze.unreadable
+    ]
+    return pa.Table.from_pylist(rows, arrow_schema(UNREADABLE_SEGMENT))
 
 
 def write_tables(run: RunDirectory, tables: dict[str, pa.Table]) -> None:

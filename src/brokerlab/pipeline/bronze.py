@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from brokerlab.evidence.segments import Segment, SetAside, segments
+from brokerlab.evidence.segments import Segment, UnreadableSegment, segments
 from brokerlab.evidence.tables import ACTIVITY, ERROR, EVENT, INTERVAL, MESSAGE, OUTCOME, READING, SEQUENCE
 from brokerlab.model.tables import Table
 from brokerlab.pipeline.schema import empty, spark_schema, with_defaults
@@ -18,10 +18,10 @@ READ = (INTERVAL, ACTIVITY, SEQUENCE, OUTCOME, ERROR, EVENT, READING)
 
 @dataclass(frozen=True)
 class Bronze:
-    """What lies in a run directory: segments by table name, and what was set aside."""
+    """What lies in a run directory: segments by table name, and what cannot be read."""
 
     segments: dict[str, list[Segment]]
-    set_aside: tuple[SetAside, ...]
+    unreadable: tuple[UnreadableSegment, ...]
 
     def tables(self) -> tuple[Table, ...]:
         """The tables that were looked for."""
@@ -42,8 +42,8 @@ class Bronze:
 def find_evidence(run_directory: Path, *, messages: bool = False) -> Bronze:
     """Check every segment of every table; see evidence.segments. Single messages only where they are asked for."""
     found = {table.name: segments(run_directory, table) for table in (*READ, *([MESSAGE] if messages else []))}
-    aside = tuple(bad for _, set_aside in found.values() for bad in set_aside)
-    return Bronze({name: good for name, (good, _) in found.items()}, aside)
+    unreadable = tuple(bad for _, of_table in found.values() for bad in of_table)
+    return Bronze({name: good for name, (good, _) in found.items()}, unreadable)
 
 
 def read_bronze(spark: SparkSession, bronze: Bronze, table: Table) -> DataFrame:

@@ -48,7 +48,7 @@ def execution_facts(
     plan: RunPlan,
     state: RunState,
     with_evidence: set[str],
-    set_aside: Iterable[tuple[str, str]],
+    unreadable: Iterable[tuple[str, str]],
     *,
     groups: Sequence[Mapping[str, Any]],
     events: Sequence[Mapping[str, Any]],
@@ -56,14 +56,14 @@ def execution_facts(
 ) -> list[ExecutionFacts]:
     """One entry per execution with evidence and group of it, in the plan's order.
 
-    `set_aside` are (execution, table) of unreadable segments; `groups` the groups that left evidence; `events` and
+    `unreadable` are (execution, table) of unreadable segments; `groups` the groups that left evidence; `events` and
     `rejected` rows of the silver event and the quarantined_row tables. A group that left nothing is still accounted
     for: all of its messages are missing.
     """
     seen: dict[str, set[str]] = {}
     for row in groups:
         seen.setdefault(str(ExecutionId.of(row)), set()).add(row["group"])
-    broken = {execution for execution, table in set_aside if table in COUNTED}
+    broken = {execution for execution, table in unreadable if table in COUNTED}
     broken |= {str(ExecutionId.of(r)) for r in rejected if r["table"] in COUNTED}
     broken |= {str(ExecutionId.of(e)) for e in events if e["kind"] in DEATHS}
     drains = drain_results(events)

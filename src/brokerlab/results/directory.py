@@ -9,7 +9,7 @@ runs/<utc>-<name>-<id>/
   events/<cell>-r<repeat>/event/<writer>-<number>.parquet
   logs/<cell>-r<repeat>/<process>.log
   abandoned/           evidence of executions that were cut off and run again
-  quarantine/          segments that could not be read, each with <name>.reason
+  quarantine/          of runs analyzed by 0.1.0: segments that it could not read, each with <name>.reason
   tables/<table>/*.parquet   verdict.json   report.html        made from the above alone
 """
 

@@ -261,10 +261,22 @@ QUARANTINED_ROW = Table(
     ),
 )  # fmt: skip
 
+UNREADABLE_SEGMENT = Table(
+    "unreadable_segment",
+    "Files of evidence that could not be read. They stay where they are; nothing of them is in any other table.",
+    (
+        Column("file", "string", "", "path of the file within the run directory"),
+        Column("table", "string", "", "evidence table it belongs to"),
+        Column("execution", "string", "", "execution that wrote it, as c01-r2"),
+        Column("reason", "string", "", "why it could not be read"),
+    ),
+)
+
 RESULT_TABLES = {
     t.name: t
     for t in (
         RATE_PER_SECOND, LATENCY_PER_SECOND, LATENCY_PER_PHASE, LATENCY_HISTOGRAM, LATENCY_HEAT, DELIVERY, LOST_RANGE,
         AGENT_HEALTH, READING_PER_SECOND, STEADINESS, FAULT, RUN_SUMMARY, COMPARISON, QUARANTINED_ROW,
+        UNREADABLE_SEGMENT,
     )
 }  # fmt: skip

@@ -29,8 +29,8 @@ def test_every_declared_column_is_in_the_arrow_schema_with_its_version() -> None
 
 
 def test_whole_segments_of_all_executions_are_listed_with_their_rows(run: Path) -> None:
-    readable, aside = segments(run, SEQUENCE)
-    assert aside == []
+    readable, unreadable = segments(run, SEQUENCE)
+    assert unreadable == []
     assert {s.execution for s in readable} == {"c01-r1", "c01-r2", "c02-r1", "c02-r2"}
     assert sum(s.rows for s in readable) == sum(pq.read_metadata(p).num_rows for p in run.glob("evidence/*/sequence/*"))
 
@@ -42,16 +42,15 @@ def test_readings_are_found_under_probes(run: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, 3, 500, -1])
-def test_truncated_segment_moves_to_quarantine_with_its_reason(run: Path, keep: int) -> None:
+def test_a_truncated_segment_is_listed_with_its_reason_and_stays_as_it_is(run: Path, keep: int) -> None:
     victim = one_segment(run)
     victim.write_bytes(victim.read_bytes()[:keep])
-    readable, aside = segments(run, SEQUENCE)
+    left = victim.read_bytes()
+    readable, (bad,) = segments(run, SEQUENCE)
     assert victim not in [s.path for s in readable]
-    assert not victim.exists()
-    (bad,) = aside
-    assert (bad.execution, bad.table) == ("c01-r1", "sequence")
-    assert (run / bad.path).exists()
-    assert (run / bad.path).with_name((run / bad.path).name + ".reason").read_text().strip() == bad.reason
+    assert (run / bad.path, bad.execution, bad.table) == (victim, "c01-r1", "sequence")
+    assert bad.reason
+    assert victim.read_bytes() == left
 
 
 def test_damage_behind_an_intact_footer_is_found(run: Path) -> None:
@@ -60,16 +59,17 @@ def test_damage_behind_an_intact_footer_is_found(run: Path) -> None:
     data[4:300] = bytes(296)  # column chunks come first in the file, the footer last
     victim.write_bytes(bytes(data))
     pq.read_metadata(victim)  # the footer alone would not tell
-    _, aside = segments(run, SEQUENCE)
-    assert len(aside) == 1
+    _, unreadable = segments(run, SEQUENCE)
+    assert len(unreadable) == 1
 
 
-def test_other_schema_version_is_set_aside(run: Path) -> None:
+def test_a_newer_schema_version_is_refused(run: Path) -> None:
     victim = one_segment(run)
     table = pq.read_table(victim)
     pq.write_table(table.replace_schema_metadata({VERSION_KEY: b"99"}), victim)
     _, (bad,) = segments(run, SEQUENCE)
-    assert "version 99" in bad.reason
+    assert "schema version 99" in bad.reason
+    assert "update brokerlab" in bad.reason
 
 
 def test_missing_column_is_named(run: Path) -> None:
@@ -94,15 +94,18 @@ def test_segment_still_being_written_is_left_alone(run: Path) -> None:
     unfinished.write_bytes(b"PAR1 half")
     also = one_segment(run).parent / ".consumer-g1-1-000010.parquet"
     also.write_bytes(b"PAR1 half")
-    readable, aside = segments(run, SEQUENCE)
-    assert aside == []
+    readable, unreadable = segments(run, SEQUENCE)
+    assert unreadable == []
     assert not {unfinished, also} & {s.path for s in readable}
     assert unfinished.exists()
     assert also.exists()
 
 
-def test_what_was_set_aside_before_is_named_again(run: Path) -> None:
-    one_segment(run).write_bytes(b"")
-    _, first = segments(run, SEQUENCE)
-    _, second = segments(run, SEQUENCE)
-    assert first == second != []
+def test_what_0_1_0_moved_to_quarantine_is_listed_with_the_reason_it_wrote(run: Path) -> None:
+    victim = one_segment(run)
+    moved = run / "quarantine" / victim.relative_to(run)
+    moved.parent.mkdir(parents=True)
+    victim.rename(moved)
+    moved.with_name(moved.name + ".reason").write_text("unreadable, 3 bytes: cut\n")
+    _, (bad,) = segments(run, SEQUENCE)
+    assert (run / bad.path, bad.execution, bad.reason) == (moved, "c01-r1", "unreadable, 3 bytes: cut")

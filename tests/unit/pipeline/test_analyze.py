@@ -17,7 +17,7 @@ from brokerlab.pipeline.analyze import analyze
 from brokerlab.report.page import write_report
 from brokerlab.results.directory import RunDirectory, write_json
 from brokerlab.results.reader import read_rows, read_table, read_verdict
-from brokerlab.results.tables import DELIVERY, LATENCY_PER_PHASE, RESULT_TABLES, RUN_SUMMARY
+from brokerlab.results.tables import DELIVERY, LATENCY_PER_PHASE, RESULT_TABLES, RUN_SUMMARY, UNREADABLE_SEGMENT
 from synthetic import Faults, make_plan, write_run
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -76,7 +76,9 @@ def test_cut_off_execution_with_damaged_evidence_is_analysed_and_claims_nothing(
         writer = SegmentWriter(run.evidence(ExecutionId(cell="c02", repeat=2)), segment.stem, OUTCOME)
         writer.add({n: kept[n].to_pylist() for n in kept.column_names})
         writer.flush()
+    before = {p: p.read_bytes() for p in run.path.rglob("*.parquet")}
     verdict = analyze(run.path)
+    assert {p: p.read_bytes() for p in before} == before, "the analysis changed evidence"
     found = {(r["cell"], r["repeat"]): r for r in read_rows(run, DELIVERY)}
     assert set(found) == {("c01", 1), ("c02", 1), ("c02", 2)}
     assert found["c02", 1]["drained"] is False
@@ -87,6 +89,10 @@ def test_cut_off_execution_with_damaged_evidence_is_analysed_and_claims_nothing(
     assert (verdict.verdict, verdict.complete) == ("cannot tell", False)
     assert len(verdict.quarantined) == 1
     assert "c02-r1" in verdict.quarantined[0]
+    (unreadable,) = read_rows(run, UNREADABLE_SEGMENT)
+    assert run.path / unreadable["file"] == victim
+    assert (unreadable["table"], unreadable["execution"]) == ("sequence", "c02-r1")
+    assert analyze(run.path) == verdict, "the second analysis says something else"
     codes = {(r.code, r.cell, r.repeat) for r in verdict.reasons}
     assert {("repeat_missing", "c01", 2), ("segment_quarantined", "c02", 1), ("repeat_missing", "c02", 2)} <= codes
     assert {c.cell: c.verdict for c in verdict.cells} == {"c01": "valid", "c02": "cannot tell"}
