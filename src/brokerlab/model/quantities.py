@@ -33,12 +33,12 @@ _SPLIT = re.compile(rf"({NUMBER_PATTERN}) ?(\S*)")
 def parse_number(text: object) -> float:
     """A plain number, underscores allowed. Raises ValueError."""
     if isinstance(text, bool):
-        raise ValueError("wants a number")
+        raise ValueError("must be a number")
     if isinstance(text, int | float):
         return float(text)
     number, unit = _split(text, "a number such as 20_000")
     if unit:
-        raise ValueError("wants a plain number without a unit")
+        raise ValueError("must be a plain number without a unit")
     return number
 
 
@@ -46,10 +46,10 @@ def parse_rate_per_s(text: object) -> float:
     """Messages a second: `20_000/s`, `1.5k/s`, `2M/s`. Raises ValueError."""
     example = "a rate such as 20_000/s, 20k/s or 1M/s"
     if not isinstance(text, str):
-        raise ValueError(f"wants {example}: the unit is missing")
+        raise ValueError(f"must be {example}: the unit is missing")
     number, unit = _split(text, example)
     if not unit.endswith("/s") or unit[:-2] not in RATE_UNITS:
-        raise ValueError(f"wants {example}")
+        raise ValueError(f"must be {example}")
     return number * RATE_UNITS[unit[:-2]]
 
 
@@ -60,10 +60,10 @@ def parse_bytes(text: object) -> int:
         return text
     number, unit = _split(text, example)
     if (unit or "B") not in BYTES_UNITS:
-        raise ValueError(f"wants {example}")
+        raise ValueError(f"must be {example}")
     size = number * BYTES_UNITS[unit or "B"]
     if not size.is_integer():
-        raise ValueError("wants a whole number of bytes")
+        raise ValueError("must be a whole number of bytes")
     return int(size)
 
 
@@ -73,12 +73,12 @@ def parse_duration_ns(text: object) -> float:
     if not isinstance(text, str):
         if text == 0 and not isinstance(text, bool):
             return 0.0
-        raise ValueError(f"wants {example}: the unit is missing")
+        raise ValueError(f"must be {example}: the unit is missing")
     number, unit = _split(text, example)
     if number == 0 and not unit:
         return 0.0
     if unit not in DURATION_UNITS:
-        raise ValueError(f"wants {example}")
+        raise ValueError(f"must be {example}")
     return number * DURATION_UNITS[unit]
 
 
@@ -91,17 +91,17 @@ def parse_share(text: object) -> float:
     """A share written in per cent, `2%` as 0.02. Raises ValueError."""
     example = "a percentage such as 2%"
     if not isinstance(text, str):
-        raise ValueError(f"wants {example}: the unit is missing")
+        raise ValueError(f"must be {example}: the unit is missing")
     number, unit = _split(text, example)
     if unit != "%":
-        raise ValueError(f"wants {example}")
+        raise ValueError(f"must be {example}")
     return number / 100
 
 
 def _split(text: object, example: str) -> tuple[float, str]:
     match = _SPLIT.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
-        raise ValueError(f"wants {example}")
+        raise ValueError(f"must be {example}")
     return float(match[1].replace("_", "")), match[2]
 
 

@@ -31,19 +31,19 @@ def capability_problems(cell: CellPlan, broker: Broker) -> Found:
     if consumers.groups and consumers.per_group > 1 and not can.competing_consumers:
         yield ("consumers", "per_group"), f"{name} cannot share one group's messages among several consumers"
     if consumers.groups and consumers.start == "after_backlog" and not can.replay:
-        yield ("consumers", "start"), f"{name} keeps nothing for consumers that come after the messages"
+        yield ("consumers", "start"), f"{name} does not keep messages for consumers that start later"
     if consumers.groups and consumers.acknowledge == "each" and not can.individual_acknowledgement:
         yield ("consumers", "acknowledge"), f"{name} cannot acknowledge messages one by one: use batch"
 
 
 def _of_cluster(cell: CellPlan, broker: Broker) -> Found:
     levels = broker.capabilities.durability_levels
-    if cell.endpoint:  # its nodes are the user's affair; the level is computed from what it says of itself
+    if cell.endpoint:  # the user chose its nodes; the level is computed from settings read back
         possible = {level for of_nodes in levels.values() for level in of_nodes}
         if cell.durability not in possible:
             yield (
                 ("durability",),
-                f"{broker.name} never promises {cell.durability}: it has {', '.join(sorted(possible))}",
+                f"{broker.name} does not offer {cell.durability}: it offers {', '.join(sorted(possible))}",
             )
         return
     if cell.nodes not in broker.capabilities.nodes:
@@ -54,7 +54,10 @@ def _of_cluster(cell: CellPlan, broker: Broker) -> Found:
     here = levels.get(cell.nodes, ())
     if cell.durability not in here:
         nodes = "1 node" if cell.nodes == 1 else f"{cell.nodes} nodes"
-        yield ("durability",), f"{broker.name} with {nodes} cannot give {cell.durability}: it has {', '.join(here)}"
+        yield (
+            ("durability",),
+            f"{broker.name} does not offer {cell.durability} with {nodes}: it offers {', '.join(here)}",
+        )
 
 
 def _of_faults(cell: CellPlan, broker: Broker) -> Found:
@@ -62,7 +65,7 @@ def _of_faults(cell: CellPlan, broker: Broker) -> Found:
     if not cell.faults:
         return
     if cell.endpoint:
-        yield ("faults",), f"{broker.name} is given with --endpoint: only nodes of a cluster started here are killed"
+        yield ("faults",), f"{broker.name} is given with --endpoint: only nodes of a cluster started here can be killed"
     elif not can:
         yield ("faults",), f"{broker.name} has no cluster here that can lose a node: leave faults out"
     elif cell.nodes not in can:
@@ -70,7 +73,7 @@ def _of_faults(cell: CellPlan, broker: Broker) -> Found:
         known = " or ".join(map(str, can))
         yield ("faults",), f"{broker.name} with {nodes} cannot lose one: set cluster.nodes to {known}"
     elif len(cell.faults) >= cell.nodes:
-        yield ("faults",), f"{len(cell.faults)} kills leave none of {cell.nodes} nodes"
+        yield ("faults",), f"must leave a node alive: {len(cell.faults)} kills of {cell.nodes} nodes"
 
 
 def _of_security(cell: CellPlan, broker: Broker) -> Found:
@@ -79,7 +82,7 @@ def _of_security(cell: CellPlan, broker: Broker) -> Found:
     if missing:
         has = " and ".join(SECURITY_WORDS[what] for what in can) if can else "neither TLS nor passwords"
         wanted = " and ".join(SECURITY_WORDS[what] for what in missing)
-        yield ("security",), f"{broker.name} cannot be asked for {wanted}: it has {has} here"
+        yield ("security",), f"{broker.name} does not support {wanted}: it has {has} here"
 
 
 def own_problems(cell: CellPlan, broker: Broker) -> Found:

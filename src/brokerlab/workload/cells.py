@@ -29,7 +29,7 @@ NOT_SWEPT = ("name", "question", "broker", "brokers", "sweep", "repeats", "retri
              "smallest_difference", "seed")  # fmt: skip
 CELLS_MOST = 500
 DEFAULT_MESSAGE_BYTES = 1024
-NO_LIST = "wants a list of values under the path of a field, such as producers.rate: [10_000/s, 20_000/s]"
+NO_LIST = "must be a list of values under the path of a field, such as producers.rate: [10_000/s, 20_000/s]"
 
 
 @dataclass(frozen=True)

@@ -21,43 +21,46 @@ Found = Iterator[tuple[Path, str]]
 def contradictions(workload: Workload, folder: FilePath) -> Found:
     """Everything impossible about a workload, whatever its broker. `folder`: where data files are looked for."""
     if workload.broker is not None and workload.brokers is not None:
-        yield ("broker",), "is given beside brokers: keep one of them"
+        yield ("broker",), "cannot be given together with brokers: keep one of them"
     if workload.broker is None and workload.brokers is None:
-        yield ("brokers",), "is missing: say which broker to ask, such as brokers: [kafka, nats]"
+        yield ("brokers",), "is missing: name a broker, such as brokers: [kafka, nats]"
     if workload.brokers is not None and len(set(workload.brokers)) < len(workload.brokers):
         yield ("brokers",), "names a broker twice"
     if workload.brokers is not None and ALL in workload.brokers and len(workload.brokers) > 1:
-        yield ("brokers",), "all stands alone: it means every broker that runs here"
+        yield ("brokers",), "all must stand alone: it means every broker that runs here"
     yield from security_contradictions(workload.security, folder)
     if workload.destinations.count * workload.destinations.partitions > LANES_MOST:
-        yield ("destinations", "partitions"), f"together more than {LANES_MOST:,} partitions"
+        yield ("destinations", "partitions"), f"must be at most {LANES_MOST:,} over all destinations together"
     yield from _of_producers(workload.producers)
     yield from _of_sizes(workload.producers)
     yield from _of_payload(workload.producers.payload, workload.producers.message is not None, folder)
     yield from _of_consumers(workload.consumers)
     yield from _of_faults(workload)
-    nobody_receives = workload.consumers is None or workload.consumers.groups == 0
+    has_no_consumers = workload.consumers is None or workload.consumers.groups == 0
     for i, text in enumerate(workload.objectives):
         measure = parse_objective(text).measure
-        if nobody_receives and measure in NEED_CONSUMERS:
+        if has_no_consumers and measure in NEED_CONSUMERS:
             yield ("objectives", i), f"{measure} needs consumers, and this workload has none"
 
 
 def _of_producers(producers: Producers) -> Found:
     at = ("producers",)
     if producers.rate is not None and producers.window is not None:
-        yield (*at, "window"), "is given beside rate: a load is open loop (rate) or closed loop (window), not both"
+        yield (
+            (*at, "window"),
+            "cannot be given together with rate: a load is open loop (rate) or closed loop (window), not both",
+        )
     if producers.rate is None and producers.window is None:
         yield (*at, "rate"), "is missing: give rate (open loop) or window (closed loop)"
     if producers.window is not None and producers.rate is None and producers.arrival is not None:
         yield (*at, "arrival"), "has no meaning in a closed loop (window): acknowledgements decide when to send"
     if producers.agents > producers.count:
-        yield (*at, "agents"), f"more agents than producers ({producers.count})"
+        yield (*at, "agents"), f"must be at most the number of producers ({producers.count})"
     arrival = producers.arrival
     if producers.rate is not None and producers.rate / producers.count < RATE_LEAST_PER_S:
         may_be_silent = isinstance(arrival, BurstArrival | RampArrival)
         if not (may_be_silent and producers.rate == 0):
-            yield (*at, "rate"), f"less than {RATE_LEAST_PER_S}/s for each producer"
+            yield (*at, "rate"), f"must be at least {RATE_LEAST_PER_S}/s for each producer"
     if isinstance(arrival, BurstArrival):
         burst = arrival.burst
         if burst.length <= 0 or burst.length > burst.every:
@@ -65,11 +68,11 @@ def _of_producers(producers: Producers) -> Found:
         if burst.rate <= 0:
             yield (*at, "arrival", "burst", "rate"), "must be above 0"
     if isinstance(arrival, RampArrival) and arrival.ramp.to == 0 and producers.rate == 0:
-        yield (*at, "arrival", "ramp", "to"), "a ramp from nothing to nothing sends nothing"
+        yield (*at, "arrival", "ramp", "to"), "must be above 0 where rate is 0: a ramp from 0 to 0 sends nothing"
 
 
 def _of_sizes(producers: Producers) -> Found:
-    message = f"smaller than the {HEADER_BYTES} bytes every message carries for checking"
+    message = f"must be at least {HEADER_BYTES} bytes: every message carries a header of that size"
     if isinstance(producers.message, int):
         if producers.message < HEADER_BYTES:
             yield ("producers", "message"), message
@@ -83,25 +86,25 @@ def _of_payload(payload: Payload, has_message: bool, folder: FilePath) -> Found:
     at = ("producers", "payload")
     if payload.kind == "random":
         if payload.file is not None:
-            yield (*at, "file"), "is not used by kind random: say kind: lines or kind: file"
+            yield (*at, "file"), "is not used by kind random: set kind to lines or file"
     else:
         if has_message:
             yield ("producers", "message"), f"cannot be chosen for payload kind {payload.kind}: the file decides it"
         if payload.compressibility is not None:
-            yield (*at, "compressibility"), "is for kind random only"
+            yield (*at, "compressibility"), "is only for kind random"
         if payload.file is None:
             yield (*at, "file"), f"is missing: kind {payload.kind} sends a data file"
         elif not (folder / payload.file).is_file():
             yield (*at, "file"), f"no such file: {folder / payload.file}"
     if payload.read_in_ram is not None and payload.kind != "lines":
-        yield (*at, "read_in_ram"), "is for kind lines only"
+        yield (*at, "read_in_ram"), "is only for kind lines"
 
 
 def _of_faults(workload: Workload) -> Found:
     targets: list[str] = []
     for i, fault in enumerate(workload.faults):
         if fault.at >= workload.phases.measure:
-            yield ("faults", i, "at"), f"is not within measure ({workload.phases.measure:g} s)"
+            yield ("faults", i, "at"), f"must be before the end of measure ({workload.phases.measure:g} s)"
         if fault.kill in targets and fault.kill not in ROLES:
             yield ("faults", i, "kill"), "names a node that is dead by then"
         targets.append(fault.kill)
@@ -111,6 +114,9 @@ def _of_consumers(consumers: Consumers | None) -> Found:
     if consumers is None:
         return
     if consumers.groups == 0 and consumers.start == "after_backlog":
-        yield ("consumers", "start"), "after_backlog needs somebody to receive the backlog: groups is 0"
+        yield ("consumers", "start"), "after_backlog needs a group to receive the backlog: groups is 0"
     if consumers.agents_per_group > consumers.per_group:
-        yield ("consumers", "agents_per_group"), f"more agents than consumers in a group ({consumers.per_group})"
+        yield (
+            ("consumers", "agents_per_group"),
+            f"must be at most the number of consumers in a group ({consumers.per_group})",
+        )

@@ -90,25 +90,25 @@ def _setting(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise ValueError("wants text, a number, true or false")
+    raise ValueError("must be text, a number, true or false")
 
 
 def _objective(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError("wants text such as `lost == 0`")
+        raise ValueError("must be text such as `lost == 0`")
     parse_objective(value)
     return value
 
 
 def _reference(value: Any) -> str:
     if not isinstance(value, str) or not is_reference(value):
-        raise ValueError(f"wants {FORMS}")
+        raise ValueError(f"must be {FORMS}")
     return value
 
 
 def _user(value: Any) -> str:
     if not isinstance(value, str) or re.fullmatch(USER_PATTERN, value) is None:
-        raise ValueError("wants a name of letters, digits and . _ - @")
+        raise ValueError("must be a name of letters, digits and . _ - @")
     return value
 
 
@@ -217,11 +217,11 @@ class Producers(Frozen):
     agents: Count = Field(1, description="Processes the producers are spread over.")
     rate: Rate | None = Field(None, description="Total messages a second over all producers (open loop).")
     window: Count | None = Field(None, description="Unacknowledged messages per producer at once (closed loop).")
-    arrival: Arrival | None = Field(None, description="How messages are spread in time; uniform if not said.")
-    message: Message | None = Field(None, description="Bytes of a message, or a mix of sizes; 1KiB if not said.")
+    arrival: Arrival | None = Field(None, description="How messages are spread in time (default: uniform).")
+    message: Message | None = Field(None, description="Bytes of a message, or a mix of sizes (default: 1KiB).")
     payload: Payload = Field(default=Payload.model_validate({}), description="What messages are filled with.")
     keys: Keys | None = Field(None, description="Give messages keys; they decide the partition.")
-    send_timeout: Seconds = Field(30.0, gt=0, description="No word after this long: the outcome is unknown.")
+    send_timeout: Seconds = Field(30.0, gt=0, description="Without an answer for this long, the outcome is unknown.")
 
 
 class Consumers(Frozen):
@@ -252,10 +252,13 @@ class KillFault(Frozen):
 class Security(Frozen):
     tls: Annotated[bool, Field(strict=True)] = Field(False, description="Connections are encrypted.")
     ca_file: Annotated[str, Field(min_length=1)] | None = Field(
-        None, description="PEM file of whom to trust, relative to the workload file; only with --endpoint."
+        None,
+        description="PEM file of the certificate authority to trust, relative to the workload file; only with --endpoint.",
     )
-    user: UserName | None = Field(None, description="Who logs in.")
-    password: Reference | None = Field(None, description="Where the password is: env:NAME or file:PATH, never itself.")
+    user: UserName | None = Field(None, description="The user who logs in.")
+    password: Reference | None = Field(
+        None, description="Where the password is: env:NAME or file:PATH; never the password itself."
+    )
 
 
 class SmallestDifference(Frozen):
@@ -267,25 +270,28 @@ class Workload(Frozen):
     """A question to one or several brokers: the load, what is measured, and what counts as good."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$", description="Part of the run's name: a-z, 0-9 and -.")
-    question: str = Field(min_length=1, description="What the run is to answer, in one sentence.")
+    question: str = Field(min_length=1, description="What the run should answer, in one sentence.")
     broker: str | None = Field(None, description="The broker.")
     brokers: BrokerNames | None = Field(
-        None, description="Several brokers, one after the other; all: every one that runs here and can do it."
+        None,
+        description="Several brokers, one after the other; all: every broker that runs here and can do what is asked.",
     )
     cluster: Cluster = Field(default=Cluster.model_validate({}), description="The servers.")
     durability: Literal["L1", "L2", "L3", "L4", "strongest", "weakest"] = Field(
         "L4",
         description="What an acknowledgement promises: L1 replicated and fsynced, L2 replicated, L3 fsynced, L4 neither; "
-        "strongest, weakest: that each broker has with this number of nodes.",
+        "strongest, weakest: of the levels each broker has with this number of nodes.",
     )
-    security: Security | None = Field(None, description="TLS and password that servers demand and clients use.")
+    security: Security | None = Field(None, description="TLS and password that servers require and clients use.")
     destinations: Destinations = Field(default=Destinations.model_validate({}), description="Topics or queues.")
-    producers: Producers = Field(description="Who sends, how much, what.")
-    consumers: Consumers | None = Field(None, description="Who receives; left out: nobody.")
-    phases: Phases = Field(description="How long.")
-    faults: tuple[KillFault, ...] = Field((), description="What goes wrong on purpose, and when; keeps messages.")
+    producers: Producers = Field(description="What is sent, and how fast.")
+    consumers: Consumers | None = Field(None, description="Who receives (default: no consumers).")
+    phases: Phases = Field(description="How long the load lasts.")
+    faults: tuple[KillFault, ...] = Field(
+        (), description="What goes wrong on purpose, and when; implies keep_messages."
+    )
     sweep: dict[str, list[Any]] = Field(default={}, description="Field path to values: one cell for each combination.")
-    repeats: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(1, description="Times each cell is run.")
+    repeats: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(1, description="How often each cell is run.")
     retries: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(
         0,
         description="Times an execution is run again when other programs or the hypervisor took the processors so that "
@@ -303,5 +309,5 @@ class Workload(Frozen):
         False, description="Keep one row of evidence per message."
     )
     seed: Annotated[int, Field(strict=True, ge=0, lt=1 << 63)] = Field(
-        1, description="Decides payloads, keys and Poisson times."
+        1, description="Seed of payloads, keys and Poisson times."
     )

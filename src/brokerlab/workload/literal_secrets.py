@@ -1,5 +1,5 @@
-"""Secrets in a workload: by reference only. A value that is none is refused without being repeated, wherever it stands,
-even where a flag puts something else in its place: the file's text and the flags are kept with the run."""
+"""Secrets in a workload: by reference only. A literal one is refused without being repeated, wherever it is written,
+even where a flag replaces it: the file's text and the flags are kept with the run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from brokerlab.secrets import FORMS, HIDDEN, SECRET_NAME, holds_a_password, is_r
 from brokerlab.workload.tree import SETTINGS, Path, Tree, parse_path
 
 PASSWORD: Path = ("security", "password")
-WANTS_REFERENCE = f"wants a reference, {FORMS}: the password itself must not be written here"
-WANTS_FIELDS = "wants fields of its own: tls, ca_file, user, password"
+REFERENCE_ONLY = f"must be a reference, {FORMS}: the password itself must not be written here"
+FIELDS_ONLY = "must have fields of its own: tls, ca_file, user, password"
 NO_SETTING = "is a secret: settings are kept with the run; give user and password under `security` instead"
 
 _IN_COMMENT = re.compile(
@@ -65,9 +65,9 @@ def _message(path: Path, value: Any) -> str | None:
     if value is None:
         return None
     if path == PASSWORD:
-        return None if isinstance(value, str) and is_reference(value) else WANTS_REFERENCE
+        return None if isinstance(value, str) and is_reference(value) else REFERENCE_ONLY
     if path == ("security",) and not isinstance(value, dict):
-        return WANTS_FIELDS
+        return FIELDS_ONLY
     if path[0] in SETTINGS and len(path) == 3:
         secret = names_a_secret(str(path[2])) or (isinstance(value, str) and holds_a_password(value))
         return NO_SETTING if secret else None

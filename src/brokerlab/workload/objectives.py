@@ -29,13 +29,13 @@ def parse_objective(text: str) -> Objective:
     """Limits of latencies become nanoseconds, of throughput messages a second. Raises ObjectiveError."""
     match = _OBJECTIVE.match(text)
     if match is None:
-        raise ObjectiveError("wants `p99(end_to_end_latency) < 20ms`, `lost == 0` or `throughput >= 10_000/s`")
+        raise ObjectiveError("must look like `p99(end_to_end_latency) < 20ms`, `lost == 0` or `throughput >= 10_000/s`")
     quantile_text, of, alone, comparison, limit_text = match.groups()
     measure = of or alone
     known = MEASURES if of else (*COUNTS, *RATES)
     if measure not in known:
         if measure in MEASURES:
-            raise ObjectiveError(f"wants a quantile, such as p99({measure})", f"p99({measure})")
+            raise ObjectiveError(f"needs a quantile, such as p99({measure})", f"p99({measure})")
         if measure in (*COUNTS, *RATES):
             raise ObjectiveError(f"{measure} has no quantiles", measure)
         near = difflib.get_close_matches(measure, (*MEASURES, *COUNTS, *RATES), n=1)
@@ -66,5 +66,5 @@ def _quantile(text: str) -> float:
         return 1.0
     percent = float(text[1:])
     if not 0 < percent <= 100:
-        raise ObjectiveError(f"{text} is no percentile: p50, p99, p99.9, max")
+        raise ObjectiveError(f"{text} is not a percentile: use p50, p99, p99.9 or max")
     return round(percent / 100, 12)

@@ -40,7 +40,7 @@ def security(given: Security | None, folder: FilePath, *, own_cluster: bool) -> 
 def endpoint_problems(workload: Workload, broker: str, endpoint: Endpoint | None) -> Iterator[tuple[Path, str]]:
     """What cannot be said of a broker the user runs."""
     if endpoint is not None and workload.durability in WORDS:
-        yield ("durability",), f"{broker} is given with --endpoint: say the level you have set it up for, L1 to L4"
+        yield ("durability",), f"{broker} is given with --endpoint: name the level it is set up for, L1 to L4"
 
 
 def ca_file_problems(workload: Workload, endpoints: bool) -> Iterator[tuple[Path, str]]:
@@ -55,11 +55,11 @@ def security_contradictions(given: Security | None, folder: FilePath) -> Iterato
     if given is None:
         return
     if given.user is not None and given.password is None:
-        yield ("security", "password"), "is missing: a user logs in with one, env:NAME or file:PATH"
+        yield ("security", "password"), "is missing: a user needs one, as env:NAME or file:PATH"
     if given.password is not None and given.user is None:
-        yield ("security", "user"), "is missing: say whose password it is"
+        yield ("security", "user"), "is missing: a password needs a user"
     if given.ca_file is not None:
         if not given.tls:
-            yield ("security", "ca_file"), "is for tls: true only"
+            yield ("security", "ca_file"), "needs tls: true"
         elif not (folder / given.ca_file).is_file():
             yield ("security", "ca_file"), f"no such file: {folder / given.ca_file}"

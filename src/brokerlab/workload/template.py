@@ -14,12 +14,12 @@ brokers: [kafka, nats]          # see `brokerlab list brokers`; for one alone: b
 cluster:
   nodes: 1                      # server processes
 durability: L4                  # L1 replicated + fsynced, L2 replicated, L3 fsynced on one node, L4 neither;
-                                # or strongest, weakest: that each broker has with this number of nodes
-# security:                     # what servers demand and clients use
+                                # or strongest, weakest: of those each broker has with this many nodes
+# security:                     # what servers require and clients use
 #   tls: true                   # a cluster started here makes its own certificate
 #   user: lab
 #   password: env:BROKERLAB_PASSWORD    # or file:PATH; never the password itself
-#   # ca_file: ca.pem           # whom to trust, only with --endpoint
+#   # ca_file: ca.pem           # the certificate authority to trust; only with --endpoint
 
 destinations:
   count: 1                      # topics or queues
@@ -42,7 +42,7 @@ producers:
     # file: sensors.tsv         # relative to this file
     # read_in_ram: true         # false reads the file while sending
   # keys: {count: 1_000, distribution: zipf}                      # keys decide the partition
-  send_timeout: 30s             # no word after this long: the outcome is unknown
+  send_timeout: 30s             # without an answer for this long, the outcome is unknown
 
 consumers:                      # leave out for none
   groups: 1                     # each gets every message
@@ -54,7 +54,7 @@ consumers:                      # leave out for none
 phases:
   warm_up: 5s
   measure: 20s
-  drain_limit: 30s              # consumers may receive for so long after the last send
+  drain_limit: 30s              # how long consumers may receive after the last send
 
 # cluster: {nodes: 3} and, with it:
 # faults:                       # what goes wrong on purpose
@@ -65,7 +65,7 @@ phases:
 #   producers.rate: [5_000/s, 10_000/s, 20_000/s]
 #   broker_settings.kafka.num.io.threads: [2, 8]
 
-repeats: 3                      # interleaved so that drift of the machine falls on all cells alike
+repeats: 3                      # interleaved, so that drift of the machine affects all cells alike
 retries: 2                      # an execution in which others took the processors is run again
 
 objectives:
@@ -77,14 +77,14 @@ objectives:
 #   rates: 2%
 #   latencies: 5%
 
-# broker_settings:              # in the broker's own words
+# broker_settings:              # under the broker's own names
 #   kafka: {num.io.threads: 8}
 # client_settings:
 #   kafka: {linger.ms: 5}
 
 driver: auto                    # or native, python
 keep_messages: false            # true: one row of evidence per message (about 5 bytes each)
-seed: 1                         # decides payloads, keys and Poisson times
+seed: 1                         # of payloads, keys and Poisson times
 """
 
 

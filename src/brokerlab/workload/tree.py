@@ -135,7 +135,9 @@ def read_tree(text: str, file: str) -> Tree:
     except yaml.YAMLError as error:
         raise WorkloadError([Problem(file, 1, "YAML", str(error))]) from None
     if not isinstance(node, yaml.MappingNode):
-        raise WorkloadError([Problem(file, 1, "workload", "wants fields such as name, question, brokers, producers")])
+        raise WorkloadError(
+            [Problem(file, 1, "workload", "must have fields such as name, question, brokers, producers")]
+        )
     tree = Tree({}, {(): Origin(file, 1, "")})
     problems: list[Problem] = []
     tree.root = _built(node, (), file, tree.origins, problems)
@@ -221,7 +223,7 @@ def apply_override(tree: Tree, override: str) -> Problem | None:
         text = text[: named.end()] if named else text
     flag = f"--set {text}=..." if hide and equals else f"--set {text}{equals}{value}"
     if not equals:
-        return Problem(flag, 0, text, "wants path=value, such as producers.rate=5_000/s")
+        return Problem(flag, 0, text, "must be path=value, such as producers.rate=5_000/s")
     try:
         path = parse_path(name)
         node = composed(value)

@@ -26,17 +26,17 @@ STAND_INS: dict[str, Any] = {
 
 _PLAIN_WORDS = {
     "missing": "is missing",
-    "int_type": "wants a whole number",
-    "int_parsing": "wants a whole number",
-    "float_type": "wants a number",
-    "float_parsing": "wants a number",
-    "string_type": "wants text",
-    "bool_type": "wants true or false",
-    "list_type": "wants a list of values",
-    "tuple_type": "wants a list",
-    "dict_type": "wants fields of its own, one per line",
-    "model_type": "wants fields of its own, one per line",
-    "string_pattern_mismatch": "wants lower-case letters, digits and -, at most 40",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "string_type": "must be text",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list of values",
+    "tuple_type": "must be a list",
+    "dict_type": "must have fields of its own, one per line",
+    "model_type": "must have fields of its own, one per line",
+    "string_pattern_mismatch": "must be lower-case letters, digits and -, at most 40 of them",
     "string_too_short": "must not be empty",
     "too_short": "must not be empty",
     "greater_than_equal": "must be at least {ge:,g}",
@@ -83,7 +83,7 @@ def _problem(tree: Tree, detail: ErrorDetails) -> Problem:
     if kind in ("literal_error", "enum"):
         choices = [choice.strip("'") for choice in said["expected"].replace(" or ", ", ").split(", ")]
         near = difflib.get_close_matches(str(detail["input"]), choices, n=1)
-        message = f"wants {', '.join(choices[:-1])} or {choices[-1]}"
+        message = f"must be {', '.join(choices[:-1])} or {choices[-1]}"
         return tree.problem(path, message, with_value=True, nearest=near[0] if near else None)
     message = _PLAIN_WORDS[kind].format(**said) if kind in _PLAIN_WORDS else detail["msg"]
     if path[0] == "sweep" and kind == "list_type":

@@ -22,7 +22,7 @@ def test_rates_are_read_with_their_unit(text, rate):
 
 @pytest.mark.parametrize("text", ["20000", 20000, "20/m", "/s", "fast", "-3/s", "1K/s", "1e3/s", True])
 def test_what_is_no_rate_is_refused(text):
-    with pytest.raises(ValueError, match="wants a rate such as"):
+    with pytest.raises(ValueError, match="must be a rate such as"):
         q.parse_rate_per_s(text)
 
 
@@ -36,7 +36,7 @@ def test_sizes_are_read(text, size):
 
 @pytest.mark.parametrize("text", ["1Kib", "1 kilobyte", "", "-1", True, 1.5, "0.3B"])
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(ValueError, match="wants a"):
+    with pytest.raises(ValueError, match="must be a"):
         q.parse_bytes(text)
 
 
@@ -50,7 +50,7 @@ def test_durations_are_read(text, seconds):
 
 @pytest.mark.parametrize("text", ["30", 30, "5m", "1 day", "", False])
 def test_a_duration_without_a_known_unit_is_refused(text):
-    with pytest.raises(ValueError, match="wants a duration such as 30s"):
+    with pytest.raises(ValueError, match="must be a duration such as 30s"):
         q.parse_duration_s(text)
 
 
@@ -61,7 +61,7 @@ def test_shares_are_read(text, share):
 
 @pytest.mark.parametrize("text", ["2", 2, 0.02, "2 percent", "-1%", "%", "", True])
 def test_a_share_without_its_unit_is_refused(text):
-    with pytest.raises(ValueError, match="wants a percentage such as 2%"):
+    with pytest.raises(ValueError, match="must be a percentage such as 2%"):
         q.parse_share(text)
 
 
@@ -69,7 +69,7 @@ def test_plain_numbers_take_underscores_but_no_unit():
     assert q.parse_number("20_000") == 20_000
     assert q.parse_number(3) == 3
     for wrong in ("3s", "x", True):
-        with pytest.raises(ValueError, match="wants a"):
+        with pytest.raises(ValueError, match="must be a"):
             q.parse_number(wrong)
 
 

@@ -27,15 +27,15 @@ def test_objectives_are_read_with_their_units(text, measure, quantile, compariso
 @pytest.mark.parametrize(
     ("text", "message", "nearest"),
     [
-        ("fast please", "wants `p99", None),
+        ("fast please", "must look like `p99", None),
         ("losst == 0", "losst is not measured", "lost"),
         ("p99(end_to_end) < 1ms", "end_to_end is not measured", "end_to_end_latency"),
-        ("publish_latency < 1ms", "wants a quantile", "p99(publish_latency)"),
+        ("publish_latency < 1ms", "needs a quantile", "p99(publish_latency)"),
         ("p99(lost) == 0", "lost has no quantiles", "lost"),
-        ("p99(send_delay) < 20", "wants a duration", None),
-        ("throughput > 20", "wants a rate", None),
+        ("p99(send_delay) < 20", "must be a duration", None),
+        ("throughput > 20", "must be a rate", None),
         ("lost == 3s", "plain number", None),
-        ("p101(send_delay) < 1s", "no percentile", None),
+        ("p101(send_delay) < 1s", "not a percentile", None),
     ],
 )
 def test_what_is_no_objective_is_refused_with_what_was_meant(text, message, nearest):

@@ -82,16 +82,16 @@ def test_files_are_looked_for_beside_the_workload(plan, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "line", "field", "message"),
     [
-        ("  user: lab\n", "", 6, "security.user", "say whose password"),
+        ("  user: lab\n", "", 6, "security.user", "a password needs a user"),
         ("  password: env:LAB_PASSWORD\n", "", 6, "security.password", "is missing"),
-        ("  tls: true", "  tls: maybe", 7, "security.tls", "wants true or false"),
+        ("  tls: true", "  tls: maybe", 7, "security.tls", "must be true or false"),
         ("  tls: true", "  tls: true\n  ca_file: no.pem", 8, "security.ca_file", "no such file"),
-        ("  tls: true", "  ca_file: w.yaml", 7, "security.ca_file", "for tls: true only"),
+        ("  tls: true", "  ca_file: w.yaml", 7, "security.ca_file", "needs tls: true"),
         ("  tls: true", "  tls: true\n  ca_file: w.yaml", 8, "security.ca_file", "makes its own certificate"),
         ("  tls: true", "  tsl: true", 7, "security.tsl", "is not a field"),
         ("user: lab", "user: a b", 8, "security.user", "letters, digits"),
-        ("broker: safe", "broker: half", 6, "security", "half cannot be asked for a password: it has TLS here"),
-        ("broker: safe", "broker: able", 6, "security", "asked for TLS and a password: it has neither"),
+        ("broker: safe", "broker: half", 6, "security", "half does not support a password: it has TLS here"),
+        ("broker: safe", "broker: able", 6, "security", "does not support TLS and a password: it has neither"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_line(problems_of, old, new, line, field, message):
@@ -141,7 +141,7 @@ def test_a_literal_is_refused_with_its_line_and_what_to_write_instead(problems_o
 def test_a_secret_setting_is_refused_with_the_way_to_give_it(problems_of):
     for text in LITERALS[-4:]:
         (problem,) = [p for p in problems_of(text) if "settings" in p.field]
-        assert "under `security`" in problem.message or "wants fields" in problem.message
+        assert "under `security`" in problem.message or "must have fields" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -204,5 +204,5 @@ def test_cells_that_differ_in_security_say_so_in_their_names(plan):
 def test_the_brokers_made_for_calibration_have_none(written, name):
     from brokerlab.brokers.registry import broker_named
 
-    with pytest.raises(WorkloadError, match=f"{name} cannot be asked for TLS and a password"):
+    with pytest.raises(WorkloadError, match=f"{name} does not support TLS and a password"):
         plan_workload(written(GOOD.replace("broker: safe", f"broker: {name}")), broker_named=broker_named)

@@ -76,7 +76,7 @@ def test_swept_words_name_the_level_and_one_level_is_one_cell(plan):
 
 
 def test_a_word_says_nothing_of_a_broker_the_user_runs(plan):
-    with pytest.raises(WorkloadError, match="say the level you have set it up for"):
+    with pytest.raises(WorkloadError, match="name the level it is set up for"):
         plan(BASE, overrides=["durability=strongest"], endpoints={"able": Endpoint(addresses=("127.0.0.1:1",))})
 
 
@@ -84,9 +84,9 @@ def test_who_cannot_is_refused_with_a_line_each_that_says_what_it_could(plan):
     with pytest.raises(WorkloadError) as caught:
         plan(BASE.replace("[able, plain]", "[able, plain, kafka]"), overrides=["durability=L2"])
     assert [p.message for p in caught.value.problems] == [
-        "able with 1 node cannot give L2: it has L3, L4",
-        "plain with 1 node cannot give L2: it has L4",
-        "kafka with 1 node cannot give L2: it has L3, L4",
+        "able does not offer L2 with 1 node: it offers L3, L4",
+        "plain does not offer L2 with 1 node: it offers L4",
+        "kafka does not offer L2 with 1 node: it offers L3, L4",
     ]
 
 
@@ -103,7 +103,7 @@ def test_of_all_those_that_cannot_do_it_are_left_out_with_the_reason(plan):
     assert levels(run) == [("able", 3, "L1")]
     assert ("plain", "runs with 1 node here") in left_out(run)
     run = plan(BASE, brokers=["all"], overrides=["durability=L3"])
-    assert ("plain", "with 1 node cannot give L3: it has L4") in left_out(run)
+    assert ("plain", "does not offer L3 with 1 node: it offers L4") in left_out(run)
     run = plan(BASE, brokers=["all"], overrides=["destinations.partitions=2"])
     assert ("plain", "has no partitions: only 1 is possible") in left_out(run)
 
@@ -111,7 +111,7 @@ def test_of_all_those_that_cannot_do_it_are_left_out_with_the_reason(plan):
 def test_one_that_can_do_part_of_a_sweep_does_that_part(plan):
     run = plan(BASE + "sweep: {durability: [L3, L4]}\n", brokers=["all"])
     assert levels(run) == [("able", 1, "L3"), ("able", 1, "L4"), ("plain", 1, "L4")]
-    assert ("plain", "with 1 node cannot give L3: it has L4") in left_out(run)
+    assert ("plain", "does not offer L3 with 1 node: it offers L4") in left_out(run)
 
 
 def test_all_and_nobody_can_is_refused_with_a_line_each(plan):
@@ -139,7 +139,7 @@ def test_settings_nobody_gave_are_nobodys_mistake(plan, named):
 
 
 def test_all_stands_alone(plan):
-    with pytest.raises(WorkloadError, match="all stands alone"):
+    with pytest.raises(WorkloadError, match="all must stand alone"):
         plan(BASE.replace("[able, plain]", "[able, all]"))
 
 
