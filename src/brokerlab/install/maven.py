@@ -2,6 +2,9 @@
 
 A lock has one line per file, `group:artifact:version[:classifier:extension] sha256 size`; `#` begins a comment. Where
 the repository is, the `jgo` library knows; BROKERLAB_MAVEN_MIRROR names another one for people who have a mirror.
+
+A lock whose comments say what it was made from (`# root COORDINATE` with all that it needs, `# alone COORDINATE` without)
+is made again by `python -m brokerlab.install.maven LOCK`.
 """
 
 from __future__ import annotations
@@ -163,9 +166,24 @@ def lock_lines(roots: Sequence[str], alone: Sequence[str], scratch: Path) -> lis
     return sorted(set(lines))
 
 
+def remade(lock: str, lines_of: Callable[[list[str], list[str]], list[str]]) -> str:
+    """The text of a lock made again: its comments, and what `lines_of` gives for its roots and for those alone."""
+    comments = [line for line in lock.splitlines() if line.startswith("#")]
+    named = {kind: [c.split()[2] for c in comments if c.split()[1:2] == [kind]] for kind in ("root", "alone")}
+    return "\n".join([*comments, *lines_of(named["root"], named["alone"])]) + "\n"
+
+
 def _context(scratch: Path):  # type: ignore[no-untyped-def]  # jgo has no types
     from jgo.maven import MavenContext, PythonResolver
 
     mirror = os.environ.get(MIRROR_VARIABLE)
     repositories = {"mirror": mirror} if mirror else None
     return MavenContext(repo_cache=scratch, resolver=PythonResolver(), remote_repos=repositories, timeout=_TIMEOUT_S)
+
+
+if __name__ == "__main__":
+    import sys
+
+    with tempfile.TemporaryDirectory() as downloads:
+        file = Path(sys.argv[1])
+        file.write_text(remade(file.read_text(), lambda roots, alone: lock_lines(roots, alone, Path(downloads))))

@@ -10,7 +10,7 @@ import pytest
 
 from brokerlab.brokers.kafka import install as kafka_install
 from brokerlab.errors import InstallError
-from brokerlab.install.maven import Artifact, install_artifacts, missing, parse_lock
+from brokerlab.install.maven import Artifact, install_artifacts, missing, parse_lock, remade
 
 CONTENT = {name: f"the bytes of {name}".encode() * 100 for name in ("one", "two", "three")}
 
@@ -148,3 +148,16 @@ def test_two_processes_at_once_fetch_every_file_once(tmp_path: Path) -> None:
     assert [process.returncode for process in both] == [0, 0]
     assert sorted(" ".join(said).split()) == sorted(CONTENT)
     assert missing(ALL) == []
+
+
+def test_a_lock_is_made_again_from_what_its_comments_name() -> None:
+    lock = "# Two things.\n# root g:a:1\n# root g:b:2\n# alone g:c:3::zip\ng:a:1 old 1\n"
+    asked: list[list[str]] = []
+
+    def lines(roots: list[str], alone: list[str]) -> list[str]:
+        asked.extend([roots, alone])
+        return ["g:a:1 new 2"]
+
+    made = remade(lock, lines)
+    assert asked == [["g:a:1", "g:b:2"], ["g:c:3::zip"]]
+    assert made == lock.replace("g:a:1 old 1", "g:a:1 new 2")
