@@ -43,7 +43,7 @@ def up(
 ) -> Status:
     """Start a broker on loopback that keeps running until `down`; installs it first where necessary.
 
-    Default are the smallest cluster and the weakest durability it has. Returns the status, with `started`: False when
+    The defaults are the smallest cluster and the weakest durability it has. Returns the status, with `started`: False when
     it was up already, and then nothing is changed.
     """
     front = registry.broker_named(broker)

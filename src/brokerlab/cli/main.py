@@ -19,17 +19,17 @@ from brokerlab.errors import BrokerlabError, ExitCode, InstallError
 # name -> (module, what `brokerlab --help` says about it); the order is the order in which a newcomer needs them
 COMMANDS = {
     "doctor": ("doctor", "Check this machine: Java, compiler, brokers, clock, disk, pacing."),
-    "demo": ("demo", "Run the shipped demo workload and show what comes out."),
+    "demo": ("demo", "Run the shipped demo workload and show its answer."),
     "init": ("init", "Write a commented workload file to start from."),
-    "sensors": ("sensors", "Write a sensor data file to send the lines of."),
+    "sensors": ("sensors", "Write a sensor data file whose lines can be sent."),
     "list": ("list", "List brokers, workloads or runs."),
     "install": ("install", "Fetch a broker into the cache."),
     "up": ("up", "Start a broker in the background."),
     "status": ("status", "Show brokers that `up` started."),
     "down": ("down", "Stop a broker that `up` started and delete its data."),
     "plan": ("plan", "Show what a workload would do: cells, order, time, disk, settings."),
-    "run": ("run", "Run a workload: load, verify, analyse, report. Again: resume."),
-    "show": ("show", "Show a run: what was asked, its state, verdict and figures."),
+    "run": ("run", "Run a workload: load, verify, analyze, report. Run again to resume."),
+    "show": ("show", "Show a run: its question, state, verdict and figures."),
     "analyze": ("analyze", "Rebuild a run's tables and verdict from its evidence."),
     "report": ("report", "Rebuild a run's HTML report from its tables."),
     "rm": ("rm", "Delete a run."),
@@ -39,7 +39,7 @@ _EPILOG = "Exit codes: 0 fine, 2 your input, 3 machine, 4 broker, 5 run invalid,
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands' names and short help by heart and imports only the one that is used."""
+    """A group that has the names and short help of its commands in a table and imports only the one that is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
 
 
 def exit_code_for(error: BaseException) -> ExitCode:
-    """Say on stderr what went wrong, for people, and return what to say to the caller."""
+    """Print what went wrong on stderr, for people, and return the exit code."""
     if os.environ.get("BROKERLAB_TRACEBACK") and isinstance(error, Exception):
         import traceback
 
@@ -85,8 +85,8 @@ def exit_code_for(error: BaseException) -> ExitCode:
         click.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)
     if _is_full_disk(error):
         left = _what_is_left()
-        said = f"no space left; free are {left}" if left else f"no space left: {error}"
-        _say_error(said, "free some space and give the same command again")
+        said = f"no space left: {left}" if left else f"no space left: {error}"
+        _say_error(said, "free some space and run the same command again")
         return ExitCode.MACHINE
     if isinstance(error, BrokerlabError):
         _say_error(error.message, error.hint)
@@ -101,7 +101,7 @@ def exit_code_for(error: BaseException) -> ExitCode:
     if isinstance(error, Exception):
         _say_error(
             f"unexpected {type(error).__name__}: {error}",
-            "set BROKERLAB_TRACEBACK=1 and repeat the command to see where; please report it",
+            "please report it; with BROKERLAB_TRACEBACK=1 the same command shows where it happened",
         )
         return ExitCode.MACHINE
     raise error
@@ -118,7 +118,7 @@ def _what_is_left() -> str:
     from brokerlab.home import free_bytes
 
     try:
-        return ", ".join(f"{bytes_text(left)} under {place}" for place, left in free_bytes().items())
+        return ", ".join(f"{bytes_text(left)} free under {place}" for place, left in free_bytes().items())
     except OSError:
         return ""
 

@@ -16,15 +16,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a field of the workload; repeatable."),
-    click.option("--broker", "brokers", metavar="NAME[,NAME]|all", help="Run on these brokers instead of the workload's; all: every one that runs here and can do it."),
+    click.option("--broker", "brokers", metavar="NAME[,NAME]|all", help="Run on these brokers instead of the workload's; all: every broker that runs here and can do what is asked."),
     click.option("--repeats", type=click.IntRange(min=1), help="How often every cell is run."),
-    click.option("--tag", help="A word to find the run by; a different tag makes a different run."),
+    click.option("--tag", help="A word to find the run by; another tag makes another run."),
     click.option(
         "--endpoint",
         "endpoints",
         multiple=True,
         metavar="BROKER=HOST:PORT[,HOST:PORT]",
-        help="Use a broker you run: nothing of it is started, stopped or deleted but our own destinations. BROKER.OPTION=VALUE says more about it.",
+        help="Use a broker you run: brokerlab starts and stops nothing, and deletes only destinations it created. BROKER.OPTION=VALUE sets an option of the endpoint.",
     ),
 )  # fmt: skip
 
@@ -66,7 +66,9 @@ def broker_names(given: str | None) -> tuple[str, ...] | None:
     if not names:
         raise UserError("--broker names no broker", hint="for example --broker kafka,nats")
     if "all" in names and len(set(names)) > 1:
-        raise UserError("--broker all stands alone", hint="it means every broker that runs here and can do it")
+        raise UserError(
+            "--broker all must stand alone", hint="it means every broker that runs here and can do what is asked"
+        )
     for name in names:
         if name != "all":
             broker_named(name)
@@ -93,13 +95,15 @@ def given_endpoints(given: tuple[str, ...]) -> dict[str, Endpoint]:
             addresses[name] = tuple(_address(a.strip(), text) for a in value.split(","))
             continue
         if option not in offered or not value:
-            known = "; ".join(f"{name}.{o}={meaning}" for o, meaning in offered.items()) or "it has none"
-            wrong = f"{name} has no option {option!r}" if option not in offered else "nothing is given"
+            known = "; ".join(f"{name}.{o}={meaning}" for o, meaning in offered.items()) or "it has no options"
+            wrong = f"{name} has no option {option!r}" if option not in offered else "the value is missing"
             raise UserError(f"--endpoint {text!r}: {wrong}", hint=known)
         options.setdefault(name, {})[option] = value
     for name in options:
         if name not in addresses:
-            raise UserError(f"--endpoint {name}: options without an address", hint=f"--endpoint {name}=HOST:PORT too")
+            raise UserError(
+                f"--endpoint {name}: options without an address", hint=f"give --endpoint {name}=HOST:PORT as well"
+            )
     return {name: Endpoint(addresses=a, options=options.get(name, {})) for name, a in addresses.items()}
 
 

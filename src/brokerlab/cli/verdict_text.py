@@ -68,7 +68,7 @@ def _reason_lines(verdict: Verdict) -> list[str]:
     """Reasons that decide first, then notes; many alike are cut with a word about how many more there are."""
     labels = _labels(verdict)
     deciding = [r for r in verdict.reasons if r.weight != "note"]
-    notes = [r for r in verdict.reasons if r.weight == "note" and r.code != "planned_fault"]  # told above
+    notes = [r for r in verdict.reasons if r.weight == "note" and r.code != "planned_fault"]  # printed above
     lines = []
     for reasons, limit in ((deciding, _SHOWN_REASONS), (notes, _SHOWN_NOTES)):
         for r in reasons[:limit]:
@@ -94,7 +94,7 @@ def _delivery_line(verdict: Verdict) -> str:
     order = ("sent", "acknowledged", "rejected", "unknown", "received", "lost", "duplicated", "reordered", "corrupted", "unexpected")  # fmt: skip
     parts = [f"{verdict.delivery[k]:,} {k}" if k in verdict.delivery else f"{k}: cannot tell" for k in order]
     if "received" not in verdict.delivery:
-        parts = [*parts[: order.index("received")], "nobody was to receive them"]
+        parts = [*parts[: order.index("received")], "the workload has no consumers"]
     text = "  messages: " + ", ".join(parts)
     return click.style(text, fg="red", bold=True) if verdict.delivery_violated else text
 

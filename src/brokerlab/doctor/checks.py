@@ -52,7 +52,7 @@ def check_host() -> list[Finding]:
         fix = None if good else "sudo cpupower frequency-set -g performance"
         findings.append(Finding("governor", "fine" if good else "warning", kind, fix))
     else:
-        findings.append(Finding("governor", "note", "not told by this kernel (common in virtual machines)"))
+        findings.append(Finding("governor", "note", "not reported by this kernel (common in virtual machines)"))
     return findings
 
 
@@ -106,13 +106,13 @@ def check_clock() -> list[Finding]:
     fix = "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource" if slow else None
     said = f"source {source}, resolution {resolution_ns:.0f} ns, a reading costs {read_ns:.0f} ns from Python"
     findings = [Finding("clock", "warning" if slow else "fine", said, fix, read_ns)]
-    synchronised = measurements.clock_synchronised()
-    if synchronised is None:
-        findings.append(Finding("NTP", "note", "not known here; one host needs none"))
-    elif synchronised:
-        findings.append(Finding("NTP", "fine", "the kernel's clock is synchronised"))
+    synchronized = measurements.clock_synchronized()
+    if synchronized is None:
+        findings.append(Finding("NTP", "note", "not known here; not needed on one host"))
+    elif synchronized:
+        findings.append(Finding("NTP", "fine", "the kernel's clock is synchronized"))
     else:
-        text = "the kernel's clock is not synchronised (matters between hosts only)"
+        text = "the kernel's clock is not synchronized (matters only between hosts)"
         findings.append(Finding("NTP", "note", text, "sudo timedatectl set-ntp true"))
     return findings
 
@@ -124,10 +124,10 @@ def check_disk(runs: Path) -> list[Finding]:
     fix = None if state == "fine" else "export BROKERLAB_RUNS=<a directory on a larger disk>"
     findings = [Finding("free space", state, f"{format_bytes(free)} in {where}", fix, free)]
     if not os.access(where, os.W_OK):
-        text = f"runs cannot be written in {where}"
+        text = f"runs cannot be written to {where}"
         return [
             *findings,
-            Finding("runs directory", "missing", text, "export BROKERLAB_RUNS=<a directory you may write>"),
+            Finding("runs directory", "missing", text, "export BROKERLAB_RUNS=<a directory you can write to>"),
         ]
     times = measurements.fsync_times_ns(where)
     p50, p99 = measurements.quantile(times, 0.5), measurements.quantile(times, 0.99)
@@ -146,7 +146,7 @@ def check_pacing() -> list[Finding]:
     return [
         Finding("pacing", "warning" if late else "fine", said, find if late else None, p99),
         Finding(
-            "other load", "warning" if busy else "fine", f"{other_cores:.2f} cores busy besides us",
+            "other load", "warning" if busy else "fine", f"{other_cores:.2f} cores used by other programs",
             find if busy else None, other_cores,
         ),
     ]  # fmt: skip
@@ -165,7 +165,9 @@ def check_browser() -> list[Finding]:
     if found:
         return [Finding("chromium", "fine", f"{found} (for the browser tests)")]
     return [
-        Finding("chromium", "note", "none; only the project's browser tests need it", "sudo apt-get install chromium")
+        Finding(
+            "chromium", "note", "not found; only the project's browser tests need it", "sudo apt-get install chromium"
+        )
     ]
 
 

@@ -1,4 +1,4 @@
-"""The small measurements `doctor` makes: fsync, sleep lateness, clock cost, clock synchronisation."""
+"""The small measurements `doctor` makes: fsync, sleep lateness, clock cost, clock synchronization."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def clock_read_ns(count: int = 2000) -> float:
     return (time.monotonic_ns() - begin) / count
 
 
-def clock_synchronised() -> bool | None:
+def clock_synchronized() -> bool | None:
     """What the kernel says about its clock; None where it cannot be asked."""
     try:
         adjtimex = ctypes.CDLL(None, use_errno=True).adjtimex

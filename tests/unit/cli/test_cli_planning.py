@@ -79,7 +79,7 @@ def test_options_of_an_endpoint_stand_in_the_plan() -> None:
             ("rabbitmq-stream=127.0.0.1:5672", "rabbitmq-stream.steam=127.0.0.1:5552"),
             "rabbitmq-stream.stream=HOST:PORT",
         ),
-        (("kafka=127.0.0.1:9092", "kafka.web=http://127.0.0.1:1"), "it has none"),
+        (("kafka=127.0.0.1:9092", "kafka.web=http://127.0.0.1:1"), "it has no options"),
         (("pulsar.web=http://127.0.0.1:8080",), "pulsar=HOST:PORT"),
         (("nats=127.0.0.1:4222", "nats.monitoring="), "nats.monitoring=http"),
     ],

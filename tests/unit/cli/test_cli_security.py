@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from brokerlab import background
 from brokerlab.brokers.memory.broker import BROKER as MEMORY
-from brokerlab.cli.commands.up import demanded_security
+from brokerlab.cli.commands.up import required_security
 from brokerlab.cli.main import cli
 from brokerlab.cli.started_brokers import status_lines
 from brokerlab.errors import UserError
@@ -99,21 +99,21 @@ def test_show_says_how_brokers_were_asked(tmp_path: Path) -> None:
 
 def test_up_takes_a_reference_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROKERLAB_TEST_SECRET", "hush-4711")
-    assert demanded_security(False, None, None) is None
-    wanted = demanded_security(True, "lab", "env:BROKERLAB_TEST_SECRET")
+    assert required_security(False, None, None) is None
+    wanted = required_security(True, "lab", "env:BROKERLAB_TEST_SECRET")
     assert wanted is not None
     assert wanted.words() == "TLS and password"
     (tmp_path / "word").write_text("hush-4711\n")
     monkeypatch.chdir(tmp_path)
-    kept = demanded_security(False, "lab", "file:word")
+    kept = required_security(False, "lab", "file:word")
     assert kept is not None
     assert kept.password == f"file:{tmp_path / 'word'}"
     for user, password, why in (
-        ("lab", None, "go together"), (None, "env:X", "go together"), ("a b", "env:X", "letters"),
+        ("lab", None, "given together"), (None, "env:X", "given together"), ("a b", "env:X", "letters"),
         ("lab", PLANTED, "by reference"), ("lab", "env:BROKERLAB_TEST_NOWHERE", "not set"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=why) as caught:
-            demanded_security(True, user, password)
+            required_security(True, user, password)
         assert PLANTED not in str(caught.value)
 
 
@@ -140,4 +140,4 @@ def test_all_names_those_left_out_and_stands_alone() -> None:
     assert "left out: nats: runs with 1 or 3 nodes here" in _brokerlab(*six).stdout
     alone = _brokerlab("plan", "steady", "--broker", "all,memory")
     assert alone.exit_code == 2
-    assert "stands alone" in alone.stderr
+    assert "stand alone" in alone.stderr

@@ -132,7 +132,7 @@ def test_cell_without_consumers_states_nothing_about_loss(tmp_path: Path) -> Non
     summed = {r["metric"] for r in read_rows(run, RUN_SUMMARY)}
     assert summed & {"lost", "duplicated", "corrupted", "rejected", "unknown"} == {"rejected", "unknown"}
     line = next(text for text in verdict_lines(verdict) if text.startswith("  messages:"))
-    assert line.endswith("10,000 acknowledged, 0 rejected, 0 unknown, nobody was to receive them")
+    assert line.endswith("10,000 acknowledged, 0 rejected, 0 unknown, the workload has no consumers")
     page = write_report(run).read_text()
     assert "Delivery: cannot tell, nobody was to receive" in page
     assert "Without consumers nothing can be said about lost messages." in page

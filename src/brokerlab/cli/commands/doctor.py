@@ -48,4 +48,4 @@ def _conclusion(missing: int, warnings: int) -> str:
         return f"{missing} required thing{'s are' if missing > 1 else ' is'} missing: see the lines marked FAIL"
     if warnings:
         return f"runs work here; {warnings} warning{'s' if warnings > 1 else ''} may cost speed or precision"
-    return "all fine: brokerlab demo"
+    return "everything is fine; next: brokerlab demo"

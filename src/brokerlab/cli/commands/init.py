@@ -28,7 +28,7 @@ def command(file: Path, force: bool, schema: bool) -> int:
         with file.open("w" if force else "x") as f:
             f.write(commented_workload())
     except FileExistsError:
-        raise UserError(f"{file} is there already", hint="give another name, or --force to overwrite it") from None
+        raise UserError(f"{file} already exists", hint="give another name, or use --force to overwrite it") from None
     except OSError as e:
         raise UserError(f"cannot write {file}: {e.strerror}") from None
     click.echo(f"wrote {file}; next: brokerlab plan {file}")

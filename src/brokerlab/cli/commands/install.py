@@ -23,7 +23,7 @@ ALL = "all"
 @options.as_json
 @options.quiet
 def command(broker: str, as_json: bool, quiet: bool) -> int:
-    """Fetch BROKER (or all of them) into the cache, verify and unpack. Does nothing for what is there already."""
+    """Fetch BROKER (or `all`) into the cache, verify and unpack it. Does nothing where it is already installed."""
     if broker == ALL:
         return _install_all(quiet, as_json)
     installation = _install(broker, quiet)
@@ -42,7 +42,7 @@ def _install(name: str, quiet: bool) -> Installation:
 
 
 def _install_all(quiet: bool, as_json: bool) -> int:
-    """One that cannot be had does not keep the others away; it is said, and the exit code is the machine's."""
+    """A broker that cannot be installed does not stop the others: it is listed with the reason, and the exit code is 3."""
     from brokerlab.brokers.registry import BROKERS
 
     rows: list[dict[str, Any]] = []

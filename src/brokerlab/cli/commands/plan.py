@@ -51,7 +51,7 @@ def _lines(plan: RunPlan, rough: Estimate, settings: dict[str, PlannedSettings])
         lines.append(f"question: {plan.question}")
     lines += ["", *_cell_table(plan.cells), "", *left_out_lines(plan)]
     if len({c.durability for c in plan.cells}) > 1:
-        lines.append("levels:   cells differ in durability; they are compared within a level, not across")
+        lines.append("levels:   cells differ in durability; only cells of the same level are compared")
     order = [
         f"{cell}{'' if n == 1 else f' x{n}'}"
         for cell, n in ((c, sum(1 for _ in g)) for c, g in groupby(e.cell for e in plan.order))
@@ -60,7 +60,7 @@ def _lines(plan: RunPlan, rough: Estimate, settings: dict[str, PlannedSettings])
         "unknown (closed loop)" if rough.broker_data_bytes is None else f"up to {bytes_text(rough.broker_data_bytes)}"
     )
     lines.append(f"order: {' '.join(order)}  ({len(plan.order)} executions)")
-    again = f"; plus that of executions that others disturb (retries: {plan.retries})" if plan.retries else ""
+    again = f"; more if executions are disturbed and run again (retries: {plan.retries})" if plan.retries else ""
     lines.append(f"time:  about {duration_text(rough.seconds)}{again}")
     lines.append(f"disk:  {data} of broker data at a time, about {bytes_text(rough.evidence_bytes)} of evidence kept")
     lines += [f"objective: {o.text}" for o in plan.objectives]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @options.runs
 @options.as_json
 def command(run: str, runs: Path | None, as_json: bool) -> int:
-    """Show RUN: what was asked, its state, verdict and figures. "last" is the newest; part of a name will do."""
+    """Show RUN: what was asked, its state, verdict and figures. "last" is the newest; part of a name is enough."""
     from brokerlab import lab
     from brokerlab.results.run_state import run_state
 

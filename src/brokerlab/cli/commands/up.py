@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @click.command()
 @options.broker_name
 @click.option("--nodes", type=click.IntRange(min=1), help="Cluster size (default: the smallest the broker has).")
-@click.option("--durability", metavar="L1|L2|L3|L4", help="Level wanted (default: the weakest at that size).")
+@click.option("--durability", metavar="L1|L2|L3|L4", help="Durability level (default: the weakest at that size).")
 @click.option("--tls", is_flag=True, help="Connections must be encrypted; a certificate is made.")
-@click.option("--user", help="Who may log in; needs --password.")
+@click.option("--user", help="The user who may log in; needs --password.")
 @click.option("--password", metavar="env:NAME|file:PATH", help="Where the password is; never the password itself.")
 @options.as_json
 @options.quiet
@@ -42,26 +42,28 @@ def command(
     """
     from brokerlab import background
 
-    security = demanded_security(tls, user, password)
+    security = required_security(tls, user, password)
     with listening(quiet) as listener:
         status = background.up(broker, nodes=nodes, durability=durability, security=security, listener=listener)
     _print(status, as_json)
     return 0
 
 
-def demanded_security(tls: bool, user: str | None, password: str | None) -> Security | None:
-    """What the servers are to demand. The password must be there already. An error never repeats a password."""
+def required_security(tls: bool, user: str | None, password: str | None) -> Security | None:
+    """What the servers will require. The password must exist already. An error never repeats a password."""
     from brokerlab.errors import UserError
     from brokerlab.model.plan import Security
     from brokerlab.secrets import secret
     from brokerlab.workload.fields import USER_PATTERN
 
     if (user is None) != (password is None):
-        raise UserError("--user and --password go together", hint="for example --user lab --password env:LAB_PASSWORD")
+        raise UserError(
+            "--user and --password must be given together", hint="for example --user lab --password env:LAB_PASSWORD"
+        )
     if not tls and user is None:
         return None
     if user is not None and re.fullmatch(USER_PATTERN, user) is None:
-        raise UserError("--user wants a name of letters, digits and . _ - @", hint="for example --user lab")
+        raise UserError("--user must be a name of letters, digits and . _ - @", hint="for example --user lab")
     if password is not None:
         secret(password)
         if password.startswith("file:"):
@@ -74,7 +76,7 @@ def _print(status: dict[str, Any], as_json: bool) -> None:
         print_json(status)
         return
     if not status["started"]:
-        click.echo(f"{status['broker']} is up already")
+        click.echo(f"{status['broker']} is already up")
     for line in status_lines(status):
         click.echo(line)
     click.echo(f"use it:   brokerlab run FILE {' '.join(use_flags(status))}")
