@@ -16,6 +16,7 @@ WHERE = (
     Column("run", "string", "", "run directory's name"),
     Column("cell", "string", "", "cell of the sweep"),
     Column("repeat", "int", "1", "repeat of the cell, from 1"),
+    Column("host", "string", "", "name of the host that wrote the row", since="0.2.0", default=""),
 )
 AGENT = (*WHERE, Column("agent", "string", "", "load process that wrote the row"))
 

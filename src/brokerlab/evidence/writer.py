@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,16 @@ class SegmentWriter:
         self._directory = directory / table.name
         self._writer = writer
         self._schema = arrow_schema(table)
+        self._host = platform.node()
         self._batches: list[pa.RecordBatch] = []
         self._number = sum(1 for _ in self._directory.glob(f"{writer}-*.parquet")) if self._directory.is_dir() else 0
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append rows given as columns; every column of the table must be there, all of one length."""
-        arrays = [pa.array(columns[field.name], type=field.type) for field in self._schema]
+        """Append rows given as columns, all of one length. Every column of the table must be there but `host`, which is
+        the name of this host where it is not given."""
+        n = len(next(iter(columns.values())))
+        given = {"host": pa.repeat(self._host, n), **columns}
+        arrays = [pa.array(given[field.name], type=field.type) for field in self._schema]
         self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
 
     def flush(self) -> Path | None:

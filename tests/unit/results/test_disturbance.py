@@ -29,7 +29,7 @@ WHERE = {"run": "r", "cell": "c01", "repeat": 1}
 def write(directory: Path, table: str, rows: list[dict[str, Any]]) -> None:
     of = EVIDENCE_TABLES[table]
     writer = SegmentWriter(directory, "w", of)
-    writer.add({name: [row.get(name, 0) for row in rows] for name in of.names()})
+    writer.add({name: [row.get(name, 0) for row in rows] for name in of.names() if name != "host"})
     writer.flush()
 
 
