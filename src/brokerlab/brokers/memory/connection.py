@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import time
 from typing import Any
 
+from brokerlab.brokers.kit.sockets import wait_ready
 from brokerlab.brokers.memory.protocol import CONTROL, OPEN, REPLY, FrameReader, json_frame, read_json
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
@@ -73,7 +73,7 @@ class Connection:
 
     def wait(self, seconds: float) -> None:
         """Until something can be read (or what is unsent can be written), `seconds` at most."""
-        select.select([self._socket], [self._socket] if self._out else [], [], max(0.0, seconds))
+        wait_ready(self._socket, seconds, unsent=bool(self._out))
 
     def call(self, kind: int, request: dict[str, Any]) -> dict[str, Any]:
         """Ask and wait for the answer; frames of other kinds that come meanwhile are kept for `frames`."""

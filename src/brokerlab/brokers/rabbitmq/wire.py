@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import select
 import socket
 import ssl
 
+from brokerlab.brokers.kit.sockets import wait_ready
 from brokerlab.model.plan import Endpoint, Security
 from brokerlab.secrets import secret
 
@@ -87,7 +87,7 @@ class Wire:
         """Until something can be read (or what is unsent can be written), `seconds` at most."""
         if self._tls is not None and self._tls.pending():
             return  # TLS has taken it from the socket already
-        select.select([self._socket], [self._socket] if self._out else [], [], max(0.0, seconds))
+        wait_ready(self._socket, seconds, unsent=bool(self._out))
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
