@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from select import POLLIN, POLLOUT
 
 import pytest
 from contract_load import Received, deadline, receive, unique, unpack, wait_remaining
@@ -57,7 +58,8 @@ def test_an_answer_is_timed_when_it_comes_though_nobody_asks_meanwhile(running: 
         while len(sender.outcomes) < sender.taken:
             until, sockets = deadline(), producer.watched()
             if sockets:
-                assert wait(sockets, until) < until, "no socket said that an answer had come"
+                events = [(number, POLLIN | POLLOUT if unsent else POLLIN) for number, unsent in sockets]
+                assert wait(events, until) < until, "no socket said that an answer had come"
                 sender.collect()
                 continue
             time.sleep(0.05)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import select
 import time
 from collections.abc import Callable, Sequence
 
@@ -75,15 +74,15 @@ def sleeper() -> Callable[[int], int]:
     return sleep_until
 
 
-def waiter() -> Callable[[Sequence[tuple[int, bool]], int], int]:
-    """A function that waits until one of these sockets can be read (or written, where it says so), or a monotonic time
-    in nanoseconds, and returns the time it is then. Python's own calls know milliseconds, or file numbers below 1024."""
+def waiter() -> Callable[[Sequence[tuple[int, int]], int], int]:
+    """A function that waits until one of these sockets is ready for its events (select.POLLIN, POLLOUT), or a monotonic
+    time in nanoseconds, and returns the time it is then. Python's own calls know milliseconds, or file numbers below
+    1024."""
     libc = ctypes.CDLL(None)
     limit = _Timespec()
 
-    def wait(watched: Sequence[tuple[int, bool]], until_ns: int) -> int:
-        both = select.POLLIN | select.POLLOUT
-        polled = (_Polled * len(watched))(*[_Polled(n, both if unsent else select.POLLIN) for n, unsent in watched])
+    def wait(watched: Sequence[tuple[int, int]], until_ns: int) -> int:
+        polled = (_Polled * len(watched))(*[_Polled(number, events) for number, events in watched])
         limit.seconds, limit.nanoseconds = divmod(max(until_ns - time.monotonic_ns(), 0), 1_000_000_000)
         libc.ppoll(polled, ctypes.c_ulong(len(watched)), ctypes.byref(limit), None)
         return time.monotonic_ns()

@@ -7,6 +7,7 @@ unacknowledged messages, refilled as they settle; there the scheduled time is th
 from __future__ import annotations
 
 import time
+from select import POLLIN, POLLOUT
 
 import numpy as np
 
@@ -27,6 +28,8 @@ CLOSED_TICK_LEAST_NS, CLOSED_TICK_MOST_NS = 20_000, 1_000_000
 NO_WORD = "no word within the send timeout"
 IDLE_NS = 5_000_000  # the longest sleep while nothing is due
 EXPIRE_EVERY_NS = 100_000_000
+FULL_NS = 1_000_000  # the longest wait while the client's buffer is full
+OFFER_LEAST = 64  # messages offered at once to a client whose buffer was full: more are not stamped in vain
 GRACE_NS = 200_000_000  # after the end of the measure phase, for what was due just before it
 
 
@@ -88,6 +91,8 @@ class Sender:
         self._no_more_due = False
         self._unsent, self._unsent_index = self._due, 0
         self.state = self._new_state(plan.tick_ns)
+        self.is_full = False  # the client took fewer than it was offered in the last step
+        self._offer_most = BLOCK_MOST
         self._errors: dict[str, int] = {}
         self._watch = client.watched if isinstance(client, Watchable) else None
 
@@ -130,16 +135,24 @@ class Sender:
             return NEVER_NS
         return int(self._due[self.state.at])
 
-    def watched(self) -> list[tuple[int, bool]] | None:
-        """What to wait for until the client learns something: see contract.Watchable. None: it must be asked at every
-        tick, because it cannot say, or because answers are to be gathered before a window is filled again."""
+    def watched(self) -> list[tuple[int, int]] | None:
+        """Sockets and the events to wait for until the client learns something. None: it must be asked at every tick,
+        because it cannot say, or because answers are to be gathered before a window is filled again."""
         if self._watch is None or (self._window is not None and _room_wanted(self._window) > 1):
             return None
-        return self._watch()
+        return [(number, POLLIN | POLLOUT if unsent else POLLIN) for number, unsent in self._watch()]
+
+    def watched_for_room(self) -> list[tuple[int, int]] | None:
+        """Sockets and the events that make room in a client whose buffer is full: what is unsent leaves, or, where
+        nothing is, an answer comes. None where the client cannot say."""
+        if self._watch is None:
+            return None
+        return [(number, POLLOUT if unsent else POLLIN) for number, unsent in self._watch()]
 
     def step(self, now_ns: int, until_ns: int) -> None:
         """Settle what the client learnt, give up what is too old, send what is due. However slow the client is, no block
         is begun after `until_ns` but the first: the agent has other things to do then."""
+        self.is_full = False
         self._settle(now_ns)
         if self._window is not None:
             self._step_closed(now_ns, until_ns)
@@ -197,7 +210,7 @@ class Sender:
             taken, asked = self._send(waiting, None)
             waiting -= taken
             if taken < asked or asked == 0:
-                self.state.buffer_full += 1
+                self._note_full()
                 return
             if time.monotonic_ns() >= until_ns:
                 return
@@ -210,7 +223,7 @@ class Sender:
         while (free := self._window - self.state.in_flight) >= _room_wanted(self._window):
             taken, asked = self._send(free, now_ns)
             if taken < asked or asked == 0:
-                self.state.buffer_full += 1
+                self._note_full()
                 return
             if asked == BLOCK_MOST:
                 self._settle(now_ns)
@@ -218,9 +231,13 @@ class Sender:
             if now_ns >= stop_ns:
                 return
 
+    def _note_full(self) -> None:
+        self.state.buffer_full += 1
+        self.is_full = True
+
     def _send(self, wanted: int, scheduled_ns: int | None) -> tuple[int, int]:
         """Offer up to `wanted` messages as one block: (taken, asked)."""
-        most = min(wanted, BLOCK_MOST, self._limit - self.state.in_flight, self.ledger.room())
+        most = min(wanted, self._offer_most, self._limit - self.state.in_flight, self.ledger.room())
         if most <= 0:
             return 0, 0
         slot, n = self._pool.take(most)
@@ -236,6 +253,7 @@ class Sender:
             keys = keys[(self.state.index + np.arange(n)) % len(keys)]
         block = Block(pool.buffer, pool.offsets[slot : slot + n], lengths, partitions, self.state.index, keys)
         taken = self.client.send(block)
+        self._offer_most = min(2 * self._offer_most, BLOCK_MOST) if taken == n else max(2 * taken, OFFER_LEAST)
         if taken < n:
             self._stamper.take_back(taken)
             self._pool.give_back(n - taken)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from brokerlab.agent.pacer import waiter
-from brokerlab.agent.sender import IDLE_NS, Sender
+from brokerlab.agent.sender import FULL_NS, IDLE_NS, Sender
 from brokerlab.agent.sender_native import NativeSender, NativeTicks
 
 
@@ -35,6 +35,8 @@ class PythonTicks:
             sender.step(turn_ns, until_ns)
             turn_ns = time.monotonic_ns()  # not when the first of many began: what is sent now is scheduled now
         tick_ns = min(s.state.tick_ns for s in self._senders)
+        if all(s.is_full for s in self._senders):
+            return self._wait_for_room(turn_ns + tick_ns, turn_ns + FULL_NS, max(until_ns, now_ns))
         soonest_ns = min(s.next_due_ns() for s in self._senders)
         awaited = [s for s in self._senders if s.state.in_flight]
         # Where messages are so sparse that answers come between them, an answer ends the wait: each is timed when it
@@ -46,6 +48,15 @@ class PythonTicks:
                 return self._wait([socket for of in sockets for socket in of or ()], wake_ns)
         wake_ns = now_ns + tick_ns if awaited else max(now_ns + tick_ns, soonest_ns)
         return self._sleep_until(min(wake_ns, max(until_ns, now_ns)))
+
+    def _wait_for_room(self, soonest_ns: int, latest_ns: int, until_ns: int) -> int:
+        """Offering again at every tick what a full client does not take would cost the broker the processor that it
+        needs. Answers are gathered for a tick at least."""
+        sockets = [s.watched_for_room() for s in self._senders]
+        if None in sockets or [] in sockets:  # one cannot say, or has no connection
+            return self._sleep_until(min(latest_ns, until_ns))
+        self._sleep_until(min(soonest_ns, until_ns))
+        return self._wait([socket for of in sockets for socket in of or ()], min(latest_ns, until_ns))
 
 
 def ticks(senders: Sequence[Sender], sleep_until: Callable[[int], int]) -> Ticks:

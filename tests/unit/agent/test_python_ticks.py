@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from select import POLLIN, POLLOUT
 
 import numpy as np
 import pytest
 from test_senders_agree import SIZES, agent_plan
 
 from brokerlab.agent.pacer import sleeper, waiter
-from brokerlab.agent.sender import Sender
+from brokerlab.agent.sender import OFFER_LEAST, Sender
 from brokerlab.agent.ticks import PythonTicks
 from brokerlab.model.blocks import ACKNOWLEDGED, NOTHING_SETTLED, Block, Settlements
 from brokerlab.model.plan import ProducersPlan, SchedulePlan
@@ -54,6 +55,29 @@ class WatchedClient(AskedClient):
 
     def watched(self) -> list[tuple[int, bool]]:
         return [(self._socket.fileno(), False)]
+
+
+class FullClient(AskedClient):
+    """Takes messages up to its room; answers make none."""
+
+    def __init__(self, room: int = 0) -> None:
+        super().__init__()
+        self.room = room
+        self.offered: list[int] = []
+
+    def send(self, block: Block) -> int:
+        self.offered.append(len(block))
+        taken = min(len(block), self.room)
+        self.room -= taken
+        self.open += range(block.first_index, block.first_index + taken)
+        return taken
+
+
+class WatchedFullClient(FullClient):
+    unsent = False
+
+    def watched(self) -> list[tuple[int, bool]]:
+        return [(self._socket.fileno(), self.unsent)]
 
 
 @pytest.fixture
@@ -151,7 +175,68 @@ def test_a_wait_ends_at_its_time_or_when_a_socket_can_be_read_or_written() -> No
     with ours, peer:
         number = ours.fileno()
         start = time.monotonic_ns()
-        assert start + 2 * MS <= wait([(number, False)], start + 2 * MS)
-        assert wait([(number, True)], time.monotonic_ns() + 60_000 * MS) < start + 30_000 * MS, "it can be written to"
+        assert start + 2 * MS <= wait([(number, POLLIN)], start + 2 * MS)
+        assert wait([(number, POLLOUT)], time.monotonic_ns() + 60_000 * MS) < start + 30_000 * MS, (
+            "it can be written to"
+        )
         threading.Timer(0.05, peer.send, [b"1"]).start()
-        assert wait([(number, False)], time.monotonic_ns() + 60_000 * MS) < start + 30_000 * MS, "it can be read from"
+        assert wait([(number, POLLIN)], time.monotonic_ns() + 60_000 * MS) < start + 30_000 * MS, "it can be read from"
+
+
+@pytest.mark.parametrize("kind", [FullClient, WatchedFullClient])
+@pytest.mark.parametrize("schedule", [SchedulePlan(rate_per_s=200_000), SchedulePlan(window=1_000)])
+def test_a_full_client_is_offered_little_and_not_at_every_tick(
+    kind: type[FullClient], schedule: SchedulePlan, tmp_path: Path
+) -> None:
+    client = kind()
+    sender, ticks = begun(client, schedule, tmp_path)
+    begun_ns = time.monotonic_ns()
+    run(ticks, 200 * MS)
+    elapsed_ms = (time.monotonic_ns() - begun_ns) / MS
+    client.close(0)
+    assert sender.state.buffer_full > 0
+    assert ticks.count <= elapsed_ms + 10, "more often than once a millisecond"
+    assert max(client.offered[1:]) <= OFFER_LEAST, "stamped in vain"
+
+
+def test_a_client_that_has_room_again_gets_all_that_waits(tmp_path: Path) -> None:
+    client = FullClient()
+    sender, ticks = begun(client, SchedulePlan(rate_per_s=100_000), tmp_path)
+    run(ticks, 50 * MS)
+    assert sender.behind(time.monotonic_ns()) > 1_000
+    client.room = 1 << 30
+    now = time.monotonic_ns()
+    sender.step(now, now + 60_000 * MS)
+    client.close(0)
+    assert sender.behind(now) == 0
+    assert not sender.is_full
+
+
+def test_room_comes_when_what_is_unsent_leaves_or_an_answer_comes(tmp_path: Path) -> None:
+    client = WatchedFullClient(room=1)
+    sender, ticks = begun(client, SchedulePlan(window=100), tmp_path)
+    run(ticks, 5 * MS)
+    assert sender.is_full
+    for client.unsent, events in ((True, POLLOUT), (False, POLLIN)):
+        assert [found for _, found in sender.watched_for_room() or ()] == [events]
+    client.close(0)
+
+
+def test_one_full_client_among_several_slows_no_other(tmp_path: Path) -> None:
+    plan = agent_plan(ProducersPlan(count=2, agents=1, schedule=SchedulePlan(rate_per_s=20), payload=SIZES), tmp_path)
+    full, other = FullClient(), AskedClient()
+    senders = [Sender(plan, number, client) for number, client in enumerate((full, other))]
+    for sender in senders:
+        sender.begin(time.monotonic_ns() - 500 * MS, 0)
+    asked_for: list[int] = []
+
+    def sleep_until(mono_ns: int) -> int:
+        asked_for.append(mono_ns)
+        return mono_ns
+
+    now = time.monotonic_ns()
+    PythonTicks(senders, sleep_until).run(now, now + 100 * MS)
+    assert [sender.is_full for sender in senders] == [True, False]
+    assert asked_for == [now + senders[1].state.tick_ns]
+    full.close(0)
+    other.close(0)
