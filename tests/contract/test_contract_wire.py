@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,16 +14,18 @@ from typing import TypeVar
 import pytest
 from contract_load import PATIENCE_S, Received, Sender, cell_for, deadline, unpack, wait_remaining
 from contract_servers import SLOW_TO_START, START_S, Running, weakest_level
-from wire import Direction, Wire
+from wire import Direction, Wire, Wires
 
 from brokerlab.brokers.contract import Broker, Cluster, Consumer
 from brokerlab.brokers.registry import BROKERS, broker_named
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN, Deliveries
 from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.take_down import delete_destinations
 
 BEFORE, DURING, AFTER = 200, 50, 50
 CALL_S = 20.0  # a call that must not block took longer than this: it blocked, however busy the machine
+DOWN_S = 4.0  # longer than any client tries by itself before it says that it cannot connect
 Result = TypeVar("Result")
 
 # What a consumer held when its wire was cut comes again after this long; the defaults are half a minute.
@@ -60,7 +65,7 @@ def _target(endpoint: Endpoint) -> str:
 
 @dataclass
 class Wired(Running):
-    """A started broker whose drivers connect through a wire; its admin does not."""
+    """A started broker whose drivers connect through a wire; the admin that prepares and checks does not."""
 
     wire: Wire | None = None
 
@@ -279,3 +284,86 @@ def test_a_truncated_stream_is_never_taken_for_a_whole_one(
     wire.heal()
     fresh = works_again(running, sender, name)
     check(receiver, [sender, fresh])
+
+
+@pytest.fixture
+def wires(running: Wired) -> Iterator[Wires]:
+    """Before every address that an administration connects to."""
+    assert running.wire is not None
+    wires = Wires(running.cluster.endpoint(), running.wire)
+    yield wires
+    wires.heal()
+    wires.close()
+
+
+def exists(running: Wired, name: str) -> bool:
+    """As an admin says who has never heard of it: one that made it may insist that it is there."""
+    admin = running.broker.admin(running.cluster.endpoint(), running.cell)
+    try:
+        return any(name in subject for subject in admin.effective_settings((name,)))
+    except BrokerError:
+        return False
+    finally:
+        admin.close()
+
+
+def wait_gone(running: Wired, name: str) -> None:
+    until = deadline()
+    while exists(running, name):
+        assert time.monotonic_ns() < until, f"{name} is still there"
+        time.sleep(0.05)
+
+
+def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+def test_clean_up_waits_for_a_wire_that_is_down_after_the_load(
+    running: Wired, wires: Wires, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    name = running.destination("g")
+    sender = running.sender(name)
+    sender.send(BEFORE)
+    assert set(sender.settle().values()) == {ACKNOWLEDGED}
+    running.close_drivers()
+    assert exists(running, name)
+    wires.cut()
+    healing = threading.Timer(DOWN_S, wires.heal)
+    healing.start()
+    try:
+        group = running.group("g")
+        delete_destinations(running.broker, wires.endpoint, running.cell, (name,), (group,), PATIENCE_S)
+        assert healing.finished.is_set(), "it was deleted past the wire"
+    finally:
+        healing.cancel()
+    wait_gone(running, name)
+    assert not complaints(caplog)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_an_admin_whose_connection_was_cut_works_or_says_so_and_closes(
+    running: Wired, wires: Wires, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    name = running.destination("g")
+    admin = running.broker.admin(wires.endpoint, running.cell)
+    try:
+        assert any(name in subject for subject in admin.effective_settings((name,)))
+        wires.cut()
+        wires.heal()
+        with contextlib.suppress(BrokerError):
+            admin.delete((name,), (running.group("g"),))
+    finally:
+        at_once(admin.close)
+    delete_destinations(running.broker, wires.endpoint, running.cell, (name,), (), PATIENCE_S)
+    wait_gone(running, name)
+    assert not complaints(caplog)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_clean_up_gives_up_with_a_broker_error_where_the_wire_stays_down(running: Wired, wires: Wires) -> None:
+    name = running.destination("g")
+    wires.cut()
+    with pytest.raises(BrokerError):
+        delete_destinations(running.broker, wires.endpoint, running.cell, (name,), (), patience_s=0.0)
+    wires.heal()
+    assert exists(running, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import selectors
 import socket
 import struct
@@ -11,9 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from brokerlab.model.plan import Endpoint
+
 Direction = Literal["to_server", "to_client"]
 BOTH: tuple[Direction, ...] = ("to_server", "to_client")
 _CHUNK = 1 << 16
+_ADDRESS = re.compile(r"127\.0\.0\.1:\d+")
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -185,3 +189,28 @@ class Wire:
                     way.source.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
             way.source.close()  # every socket is the source of one of the two ways
         self._ways = [way for way in self._ways if way not in ways]
+
+
+class Wires:
+    """Wires before every address of an endpoint, its web addresses included, that break and heal together."""
+
+    def __init__(self, endpoint: Endpoint, known: Wire) -> None:
+        """`known` is the wire that stands before one of the addresses already."""
+        found = sorted(set(_ADDRESS.findall(endpoint.model_dump_json())) - {known.target})
+        self._made = [Wire(address) for address in found]
+        self._all = {str(wire.target): wire for wire in (known, *self._made)}
+        text = _ADDRESS.sub(lambda match: self._all[match[0]].address, endpoint.model_dump_json())
+        self.endpoint = Endpoint.model_validate_json(text)
+
+    def cut(self) -> None:
+        for wire in self._all.values():
+            wire.cut()
+
+    def heal(self) -> None:
+        for wire in self._all.values():
+            wire.heal()
+
+    def close(self) -> None:
+        """Those that were made here."""
+        for wire in self._made:
+            wire.close()

@@ -15,6 +15,9 @@ from brokerlab.model.plan import CellPlan, Durability, Endpoint
 from brokerlab.processes.readiness import wait_until
 
 _TIMEOUT_S = 60.0
+# A client of librdkafka whose connection had been lost was seen to wait for an answer about groups until its time was
+# up, where a new one was answered at once: clean-up asks again with a new one.
+_GROUPS_TIMEOUT_S = 15.0
 
 
 class KafkaAdmin:
@@ -47,7 +50,7 @@ class KafkaAdmin:
 
         absent = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.GROUP_ID_NOT_FOUND)
         if groups:
-            gone = self._client.delete_consumer_groups(list(groups), request_timeout=_TIMEOUT_S)
+            gone = self._client.delete_consumer_groups(list(groups), request_timeout=_GROUPS_TIMEOUT_S)
             for name, future in gone.items():
                 _result(self._connection, f"group {name} could not be deleted", future, absent)
         self._made.difference_update(destinations)

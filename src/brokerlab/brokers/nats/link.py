@@ -194,6 +194,7 @@ class Link:
 
     def api(self, subject: str, request: dict[str, Any] | None = None, seconds: float = API_S) -> dict[str, Any]:
         """One request to JetStream's API. Raises JetStreamError when it refuses, BrokerError without an answer."""
+        self.step()  # what has come since the last request is heard first: perhaps the end of the connection
         return self.run(self.api_async(subject, request, seconds), seconds + 5)
 
     async def api_async(self, subject: str, request: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
