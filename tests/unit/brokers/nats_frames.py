@@ -109,11 +109,9 @@ class ConsumerEnd(End):
         self.about = np.zeros(2, np.int64)
         self.connect()
 
-    def receive(self, most: int = MOST, deadline_ns: int = 0) -> list[tuple[bytes, int, int]]:
-        """(payload, position, redelivered) of what is there now, or of the first that comes in time."""
-        self.result = self.lib.bl_nats_receive(
-            self.handle, deadline_ns, most, *map(address, (*self.columns, self.about))
-        )
+    def receive(self, most: int = MOST) -> list[tuple[bytes, int, int]]:
+        """(payload, position, redelivered) of what is there now."""
+        self.result = self.lib.bl_nats_receive(self.handle, 0, most, *map(address, (*self.columns, self.about)))
         rows = zip(*(c[: max(self.result, 0)].tolist() for c in self.columns), strict=True)
         return [(ctypes.string_at(at, length), position, again) for at, length, position, again in rows]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -352,33 +351,6 @@ def test_no_more_is_asked_for_than_the_server_keeps_for_a_client_that_does_not_r
     end.say(b"".join(msg("a.0", b"x" * 1000, ack_subject("a", 1, n)) for n in range(95)))
     end.receive()
     assert pull(0, 2) in end.heard(), "seven of 1,100 bytes are half of 8,000; five of them are still to come"
-    end.close()
-
-
-@pytest.mark.parametrize("flood", [b"+OK\r\n" * 1000, hmsg("i.0", b"NATS/1.0 100 Idle Heartbeat\r\n\r\n") * 1000])
-def test_receiving_ends_at_its_deadline_although_the_server_never_stops_talking(flood: bytes) -> None:
-    end = greeted_consumer()
-    stop = threading.Event()
-    assert end.server is not None
-    end.server.setblocking(True)
-    end.server.settimeout(60)
-
-    def talk() -> None:
-        assert end.server is not None
-        give_up = time.monotonic() + 60
-        while not stop.is_set() and time.monotonic() < give_up:
-            end.server.sendall(flood)
-
-    talking = threading.Thread(target=talk)
-    talking.start()
-    try:
-        assert end.receive(deadline_ns=time.monotonic_ns() + 20_000_000) == []
-        assert talking.is_alive(), "the server stopped first"
-    finally:
-        stop.set()
-        while talking.is_alive():
-            end.receive()
-        talking.join()
     end.close()
 
 

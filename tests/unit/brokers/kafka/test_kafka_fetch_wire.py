@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafka_fetch_frames import Fetcher, Message, Request, requests, response
+from kafka_fetch_frames import Fetcher, Message, Request, response
 from kafka_frames import Record, batch, plain
 
 from brokerlab.native import library, why_not
@@ -184,28 +181,6 @@ def test_nothing_and_a_deadline_is_nothing_and_broken_is_said(fetcher: Fetcher) 
     fetcher.lib.bl_fetch_lead(fetcher.handle, 0, -1)
     assert fetcher.receive(wait_s=60) == [], "it does not wait that long before it is mended"
     assert fetcher.code == CARE
-
-
-def test_receiving_ends_at_its_deadline_although_empty_answers_never_stop(fetcher: Fetcher) -> None:
-    stop = threading.Event()
-    broker = fetcher.broker[0]
-    broker.settimeout(0.1)
-
-    def answer() -> None:
-        give_up = time.monotonic() + 60
-        while not stop.is_set() and time.monotonic() < give_up:
-            with contextlib.suppress(TimeoutError):
-                for asked in requests(broker.recv(1 << 20)):
-                    broker.sendall(response(asked.correlation, [("a", [(0, 0, b"")])]))
-
-    answering = threading.Thread(target=answer)
-    answering.start()
-    try:
-        assert fetcher.receive(wait_s=0.02) == []
-        assert answering.is_alive(), "the broker stopped first"
-    finally:
-        stop.set()
-        answering.join()
 
 
 def test_a_damaged_batch_is_fetched_again_and_three_times_damaged_is_the_end(fetcher: Fetcher) -> None:
