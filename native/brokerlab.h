@@ -6,19 +6,19 @@
 #ifndef BROKERLAB_H
 #define BROKERLAB_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "border.h"
 
 #define BL_HEADER_BYTES 48
 #define BL_MAGIC 0x4C42
 #define BL_VERSION 2
 
-enum { BL_ACKNOWLEDGED = 0, BL_REJECTED = 1, BL_UNKNOWN = 2, BL_SENT = 3, BL_OUTCOMES = 4 };
+/* Reports a client is asked for at a time: room for so many is in every bl_sender. */
+#define BL_REPORTS_MOST 16384
 
-/* ---- clock.c ---- */
-int64_t bl_now_ns(void);
-void bl_prepare_pacing(void);
-int64_t bl_sleep_until(int64_t mono_ns);
+/* A copy of a text; there is always memory for it, or the end. */
+char *bl_copied(const char *text);
+
+enum { BL_ACKNOWLEDGED = 0, BL_REJECTED = 1, BL_UNKNOWN = 2, BL_SENT = 3, BL_OUTCOMES = 4 };
 
 /* ---- message.c ---- */
 typedef struct {
@@ -32,24 +32,6 @@ typedef struct {
     int64_t handed_ns;
 } bl_header;
 _Static_assert(sizeof(bl_header) == BL_HEADER_BYTES, "the header has no padding");
-
-uint64_t bl_checksum(const uint8_t *message, int64_t length);
-uint64_t bl_body_sum(const uint8_t *message, int64_t length);
-void bl_stamp(uint8_t *buffer, const int64_t *offsets, const uint64_t *body_sums, int64_t first_slot, int64_t n,
-              const int32_t *pattern, int64_t pattern_length, int64_t first_index, const int64_t *scheduled_ns,
-              int64_t handed_ns, int64_t *next_sequence, int32_t *partitions, int64_t *sequences);
-void bl_unstamp(const int32_t *partitions, int64_t from, int64_t n, int64_t *next_sequence);
-
-/* ---- producer_ledger.c ---- */
-typedef struct bl_producer_ledger bl_producer_ledger;
-void bl_due(bl_producer_ledger *, const int64_t *scheduled_ns, const int32_t *pattern, int64_t pattern_length,
-            int64_t first_index, int64_t n);
-void bl_sent(bl_producer_ledger *, int64_t first_index, const int64_t *scheduled_ns, const int32_t *partitions,
-             const int64_t *sequences, const int32_t *lengths, int64_t handed_ns, int64_t n);
-int64_t bl_settled(bl_producer_ledger *, const int64_t *indices, const uint8_t *outcomes, const int64_t *at_ns,
-                   int64_t n);
-int64_t bl_expire(bl_producer_ledger *, int64_t sent_before_ns, int64_t now_ns);
-int64_t bl_room(const bl_producer_ledger *);
 
 /* ---- interval.c: counters and histograms by destination, second and phase ---- */
 #define BL_BITS 7
@@ -74,7 +56,7 @@ typedef struct {
     bl_histogram histogram[BL_MEASURES];
 } bl_slot;
 
-typedef struct {
+struct bl_intervals {
     int64_t unix_minus_mono_ns, measure_from_ns; /* set at the agreed start */
     int32_t partitions;                          /* per destination */
     bl_slot **slot;
@@ -83,7 +65,7 @@ typedef struct {
     int32_t spares;
     bl_slot *last;
     int64_t last_from_ns, last_to_ns;
-} bl_intervals;
+};
 
 void bl_intervals_init(bl_intervals *, int32_t partitions);
 void bl_intervals_free(bl_intervals *);
@@ -92,21 +74,6 @@ void bl_record(bl_slot *, int measure, int64_t value_ns);
 void bl_intervals_clear(bl_intervals *);
 
 /* ---- rows that leave the ledger ---- */
-typedef struct {
-    int32_t partition, outcome;
-    int64_t first, last;
-} bl_outcome_row;
-
-typedef struct {
-    int32_t producer, partition, epoch, pad;
-    int64_t first, last, first_ns, last_ns, ordinal, redelivered, first_position, last_position;
-} bl_sequence_row;
-
-typedef struct {
-    int32_t producer, partition, outcome, pad;
-    int64_t sequence, scheduled_ns, at_ns, ordinal;
-} bl_message_row;
-
 /* A growing array; `grow` makes room for one more and returns where it goes. */
 typedef struct {
     char *data;
@@ -124,7 +91,6 @@ typedef struct {
     int32_t left, damaged;           /* messages not read yet */
 } bl_batch;
 
-uint32_t bl_crc32c(const uint8_t *data, int64_t bytes, int portable);
 int bl_batch_open(const uint8_t *batch, int64_t bytes, int check_crc, bl_batch *);
 int64_t bl_batch_next(bl_batch *, int64_t wanted, uint64_t *addresses, int32_t *lengths, int64_t *positions,
                       int64_t most);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
+typedef struct bl_consumer_ledger {
     bl_intervals intervals; /* first, so that a ledger can be read as its intervals */
     uint32_t run_tag;
     int32_t producers, partitions; /* partitions of all destinations together */

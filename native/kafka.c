@@ -133,7 +133,7 @@ static rd_kafka_t *client_new(int type, int events, const char **names, const ch
 
 enum { BATCH = 4096 };
 
-typedef struct {
+typedef struct bl_kafka_producer {
     rd_kafka_t *client;
     rd_kafka_queue_t *queue;
     rd_kafka_topic_t **topic;
@@ -152,6 +152,7 @@ producer *bl_kafka_producer_new(const char **names, const char **values, int set
     p->client = client;
     p->queue = rk.queue_get_main(client);
     p->topic = calloc((size_t)n, sizeof *p->topic);
+    if (!p->topic) abort();
     p->topics = n;
     p->partitions = partitions;
     for (int i = 0; i < n; i++) p->topic[i] = rk.topic_new(client, topics[i], NULL);
@@ -233,7 +234,7 @@ void bl_kafka_producer_free(producer *p) {
 
 /* ---------------------------------------------------------------- consumer */
 
-typedef struct {
+typedef struct bl_kafka_consumer {
     rd_kafka_t *client;
     rd_kafka_queue_t *queue;
     char **topic;
@@ -256,12 +257,13 @@ consumer *bl_kafka_consumer_new(const char **names, const char **values, int set
     c->topics = n;
     c->partitions = partitions;
     c->topic = calloc((size_t)n, sizeof *c->topic);
-    for (int i = 0; i < n; i++) c->topic[i] = strdup(topics[i]);
     c->next_offset = malloc((size_t)(n * partitions) * sizeof(int64_t));
     c->committed = malloc((size_t)(n * partitions) * sizeof(int64_t));
+    c->held = calloc((size_t)most, sizeof *c->held);
+    if (!c->topic || !c->next_offset || !c->committed || !c->held) abort();
+    for (int i = 0; i < n; i++) c->topic[i] = bl_copied(topics[i]);
     for (int i = 0; i < n * partitions; i++) c->next_offset[i] = c->committed[i] = -1;
     c->most = most;
-    c->held = calloc((size_t)most, sizeof *c->held);
     return c;
 }
 

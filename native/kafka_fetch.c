@@ -20,7 +20,7 @@ enum { NOTHING = 0, CARE = -1, DAMAGED = -2, UNSUPPORTED = -3 };
 fetcher *bl_fetch_new(const char *client, const char **topics, int n, int partitions, const int64_t *settings) {
     fetcher *f = calloc(1, sizeof *f);
     if (!f) abort();
-    f->client = strdup(client);
+    f->client = bl_copied(client);
     f->topics = n;
     f->partitions = partitions;
     f->lanes = n * partitions;
@@ -29,7 +29,7 @@ fetcher *bl_fetch_new(const char *client, const char **topics, int n, int partit
     f->received = calloc((size_t)f->lanes, sizeof *f->received);
     f->error = calloc((size_t)f->lanes, sizeof *f->error);
     if (!f->client || !f->topic || !f->lane || !f->received || !f->error) abort();
-    for (int t = 0; t < n; t++) f->topic[t] = strdup(topics[t]);
+    for (int t = 0; t < n; t++) f->topic[t] = bl_copied(topics[t]);
     for (int i = 0; i < f->lanes; i++) {
         f->lane[i] = (lane){-1, -1, -1, 0};
         f->received[i] = -1;

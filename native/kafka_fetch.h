@@ -32,7 +32,7 @@ typedef struct {
     int64_t heard_ns, arrived_ns;
 } connection;
 
-typedef struct {
+typedef struct bl_fetcher {
     char *client, **topic;
     int topics, partitions, lanes;
     lane *lane;

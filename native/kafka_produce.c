@@ -19,14 +19,14 @@ enum { PROMPT_MOST = 8 };
 producer *bl_produce_new(const char *client, const char **topics, int n, int partitions, const int64_t *settings) {
     producer *p = calloc(1, sizeof *p);
     if (!p) abort();
-    p->client = strdup(client);
+    p->client = bl_copied(client);
     p->topics = n;
     p->partitions = partitions;
     p->lanes = n * partitions;
     p->topic = calloc((size_t)n, sizeof *p->topic);
     p->lane = calloc((size_t)p->lanes, sizeof *p->lane);
     if (!p->client || !p->topic || !p->lane) abort();
-    for (int t = 0; t < n; t++) p->topic[t] = strdup(topics[t]);
+    for (int t = 0; t < n; t++) p->topic[t] = bl_copied(topics[t]);
     for (int i = 0; i < p->lanes; i++) p->lane[i].connection = -1;
     p->acks = settings[0], p->linger_ns = settings[1], p->batch_bytes = settings[2], p->batch_messages = settings[3];
     p->in_flight_most = settings[4], p->request_bytes = settings[5], p->request_timeout_ms = settings[6];

@@ -67,7 +67,7 @@ typedef struct {
     bytes in;
 } connection;
 
-typedef struct {
+typedef struct bl_kafka_sender {
     char *client, **topic;
     int topics, partitions, lanes, used; /* used: connections that ever were */
     lane *lane;

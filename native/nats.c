@@ -67,6 +67,16 @@ int64_t nats_number(const char *text, size_t bytes) {
     return value;
 }
 
+/* The decimal number that stands behind a word somewhere in the text; -1 where there is none. */
+int64_t nats_number_behind(const char *text, size_t bytes, const char *word) {
+    const char *at = memmem(text, bytes, word, strlen(word));
+    if (!at) return -1;
+    at += strlen(word);
+    size_t left = bytes - (size_t)(at - text), digits = 0;
+    while (digits < left && at[digits] >= '0' && at[digits] <= '9') digits++;
+    return nats_number(at, digits);
+}
+
 /* The status of a message that is an answer of the server itself ("NATS/1.0 503"), else 0. */
 int nats_status(const nats_message *m) {
     if (m->header_bytes < 12 || !nats_starts(m->header, m->header_bytes, "NATS/1.0 ")) return 0;
@@ -167,9 +177,8 @@ void nats_wait(nats_link *l, int64_t now_ns, int64_t deadline_ns) {
 /* ---------------------------------------------------------------- frames */
 
 static void on_info(nats_link *l, const char *line, size_t bytes) {
-    static const char limit[] = "\"max_payload\":";
-    const char *at = memmem(line, bytes, limit, sizeof limit - 1);
-    if (at) l->max_payload = strtoll(at + sizeof limit - 1, NULL, 10);
+    int64_t limit = nats_number_behind(line, bytes, "\"max_payload\":");
+    if (limit >= 0) l->max_payload = limit;
     if (l->state != NATS_OPENING) return; /* news about the cluster */
     static const char tls[] = "\"tls_required\":true";
     if (memmem(line, bytes, tls, sizeof tls - 1)) {

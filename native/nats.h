@@ -16,7 +16,7 @@ typedef struct {
     size_t head, tail, capacity;
 } nats_bytes;
 
-typedef struct {
+typedef struct bl_nats_link {
     int fd, state;
     nats_bytes in, out;
     char *hello; /* CONNECT, SUB and PING lines, sent as soon as the server has introduced itself */
@@ -34,7 +34,6 @@ typedef struct {
 
 void nats_link_init(nats_link *, const char *hello, int64_t hello_bytes);
 void nats_link_free(nats_link *);
-void bl_nats_hang_up(nats_link *);
 char *nats_room(nats_bytes *, size_t bytes);
 void nats_append(nats_bytes *, const char *text, size_t bytes);
 void nats_publish(nats_link *, const char *subject, size_t subject_bytes, const char *text, size_t bytes);
@@ -44,6 +43,7 @@ int nats_next(nats_link *, nats_message *);
 void nats_wait(nats_link *, int64_t now_ns, int64_t deadline_ns);
 int nats_status(const nats_message *);
 int64_t nats_number(const char *text, size_t bytes);
+int64_t nats_number_behind(const char *text, size_t bytes, const char *word);
 int nats_starts(const char *text, size_t bytes, const char *with);
 
 #endif

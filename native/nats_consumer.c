@@ -31,7 +31,7 @@ typedef struct {
     int silences; /* since the last word */
 } stream;
 
-typedef struct {
+typedef struct bl_nats_consumer {
     nats_link link; /* first, so that a consumer can be used as its connection */
     stream *stream;
     int streams, policy, ended;
@@ -43,12 +43,6 @@ typedef struct {
     int64_t first, end, capacity, first_ordinal;
 } consumer;
 
-static char *copied(const char *text) {
-    char *copy = strdup(text);
-    if (!copy) abort();
-    return copy;
-}
-
 /* Stream s is subscribed with sid s + 1 by the hello. `pulls` are "PUB subject inbox"; a request is {"batch":n and
  * `pull_rest`. */
 consumer *bl_nats_consumer_new(const char *hello, int64_t hello_bytes, const char **pulls, int streams,
@@ -59,8 +53,8 @@ consumer *bl_nats_consumer_new(const char *hello, int64_t hello_bytes, const cha
     c->stream = calloc((size_t)streams, sizeof *c->stream);
     if (!c->stream) abort();
     c->streams = streams;
-    for (int s = 0; s < streams; s++) c->stream[s].pull = copied(pulls[s]);
-    c->pull_rest = copied(pull_rest);
+    for (int s = 0; s < streams; s++) c->stream[s].pull = bl_copied(pulls[s]);
+    c->pull_rest = bl_copied(pull_rest);
     c->pull_messages = pull_messages;
     c->pull_bytes = pull_bytes;
     c->policy = policy;
@@ -206,9 +200,8 @@ static void on_status(consumer *c, stream *one, const nats_message *m, int64_t n
     while (bytes && *text == ' ') text++, bytes--;
     const char *line_end = memchr(text, '\r', bytes);
     size_t words = line_end ? (size_t)(line_end - text) : bytes;
-    static const char pending[] = "Nats-Pending-Messages: ";
-    const char *at = memmem(text, bytes, pending, sizeof pending - 1);
-    int64_t missing = at ? strtoll(at + sizeof pending - 1, NULL, 10) : one->credit;
+    int64_t missing = nats_number_behind(text, bytes, "Nats-Pending-Messages: ");
+    if (missing < 0) missing = one->credit;
     one->credit = missing < one->credit ? one->credit - missing : 0;
     if (status == 503) {
         if (!one->absent_since_ns) one->absent_since_ns = now_ns;

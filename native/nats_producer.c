@@ -17,7 +17,7 @@ typedef struct {
     char text[ANSWER_BYTES];
 } answer;
 
-typedef struct {
+typedef struct bl_nats_producer {
     nats_link link; /* first, so that a producer can be used as its connection */
     char **prefix;  /* per partition of the cell: "PUB <subject> <inbox>" */
     size_t *prefix_bytes;
@@ -45,7 +45,7 @@ producer *bl_nats_producer_new(const char *hello, int64_t hello_bytes, const cha
     p->open = calloc(RING_LEAST, 1);
     if (!p->prefix || !p->prefix_bytes || !p->open) abort();
     for (int i = 0; i < partitions; i++) {
-        p->prefix[i] = strdup(prefixes[i]);
+        p->prefix[i] = bl_copied(prefixes[i]);
         p->prefix_bytes[i] = strlen(prefixes[i]);
     }
     p->inbox_bytes = (size_t)inbox_bytes;

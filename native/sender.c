@@ -11,61 +11,17 @@
 
 enum { POLLED_MOST = 256 };
 enum { NEEDS_DUE = 1, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION };
-enum { REPORTS_MOST = 16384 };
 /* In a closed loop answers are looked for so long before the thread sleeps. Waking a processor takes time, in a virtual
  * machine most of all, and a broker beside us whose threads wake each other pays for it too. Looking longer takes more CPU
  * than it is worth; docs/performance.md has the figures. */
 enum { LOOK_NS = 30000 };
 
-typedef int64_t send_function(void *client, uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
-                              const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n);
-/* How many reports; a negative number when the client needs Python, to connect again for instance. With most 0 the
- * client only sends and receives what is possible now. */
-typedef int64_t settled_function(void *client, int64_t *indices, int32_t *codes, int64_t *at_ns, int64_t most);
-/* What a client that has no thread of its own waits for: its sockets, and the time at which it must act anyway. */
-typedef int64_t watch_function(const void *client, struct pollfd *to, int64_t most, int64_t *wake_ns);
-
-/* Mirrored field by field in agent/sender_native.py. */
-typedef struct {
-    bl_producer_ledger *ledger;
-    void *client;
-    send_function *send;
-    settled_function *settled;
-    watch_function *watch; /* NULL: the client has threads, and is asked once in a tick */
-    /* the payload pool; may_wrap is 0 when a chunk of a file must be replaced after its last slot */
-    uint8_t *buffer;
-    int64_t *offsets;
-    int32_t *lengths;
-    uint64_t *body_sums;
-    int64_t slots, position, may_wrap;
-    int32_t *pattern; /* partition of message i: pattern[i % pattern_length]; keys, if any, alike, 4 bytes each */
-    uint8_t *keys;
-    int64_t pattern_length;
-    /* room for one block */
-    int64_t block_most;
-    int64_t *next_sequence;
-    int32_t *partitions;
-    int64_t *sequences;
-    int64_t *scheduled_now; /* closed loop: scheduled times of a block */
-    /* the schedule: due times made ahead; `noted` of them are counted as due, `at` are sent */
-    int64_t *due;
-    int64_t due_count, at, noted, no_more_due;
-    int64_t index, in_flight, limit, window; /* window 0: open loop */
-    int64_t end_ns, timeout_ns, last_expiry_ns, settled_since;
-    int64_t tick_ns, tick_least_ns, tick_most_ns, ticks_per_latency, expire_every_ns;
-    int64_t buffer_full, expired;
-    /* reports of the client; `reported` of them wait for Python to say what codes other than 0 mean */
-    int64_t *indices;
-    int32_t *codes;
-    uint8_t *acknowledged; /* zeros */
-    int64_t *at_ns;
-    int64_t reported;
-} sender;
+typedef bl_sender sender;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int take_settlements(sender *s) {
-    int64_t n = s->settled(s->client, s->indices, s->codes, s->at_ns, REPORTS_MOST);
+    int64_t n = s->settled(s->client, s->indices, s->codes, s->at_ns, BL_REPORTS_MOST);
     if (n < 0) return NEEDS_ATTENTION;
     for (int64_t i = 0; i < n; i++)
         if (s->codes[i]) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref, c_int64, c_void_p
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,44 @@ from brokerlab.agent.ledger import (
     Rows,
 )
 from brokerlab.model.blocks import Deliveries, Int32s, Int64s, Settlements
+from brokerlab.model.header import HEADER_BYTES
 from brokerlab.model.histogram import BUCKETS
 from brokerlab.model.metrics import MEASURES
-from brokerlab.native.loader import address, copied, library
+from brokerlab.native.border import border
+from brokerlab.native.loader import address, copied, library, shape
+from brokerlab.native.producing import REPORTS_MOST
 
 
 def _need_library() -> ctypes.CDLL:
     lib = library()
     if lib is None:
         raise RuntimeError("the native ledger was asked for without the library")
+    _check_shape()
     return lib
+
+
+@cache
+def _check_shape() -> None:
+    """What C writes into our arrays must be what they have room for. Raises RuntimeError."""
+    ours = {
+        "header_bytes": HEADER_BYTES,
+        "counters": len(COUNTERS),
+        "measures": len(MEASURES),
+        "buckets": BUCKETS,
+        "reports_most": REPORTS_MOST,
+    }
+    theirs = shape()
+    if differing := [f"{name} is {theirs[name]} in C and {n} here" for name, n in ours.items() if theirs[name] != n]:
+        raise RuntimeError(", ".join(differing))
+    for name, row in (("outcome", OUTCOME_ROW), ("sequence", SEQUENCE_ROW), ("message", MESSAGE_ROW)):
+        if _columns(np.dtype(border().structures[f"bl_{name}_row"])) != _columns(row):
+            raise RuntimeError(f"bl_{name}_row is laid out otherwise in C: {row}")
+
+
+def _columns(row: np.dtype[Any]) -> list[tuple[np.dtype[Any], int]]:
+    """Kind and place of every column; names differ where the evidence has its own."""
+    assert row.fields is not None
+    return [(kind, offset) for kind, offset, *_ in row.fields.values()]
 
 
 class _Intervals:

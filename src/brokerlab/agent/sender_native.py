@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import time
-from ctypes import c_int64, c_void_p
 from typing import Any
 
 import numpy as np
@@ -29,39 +28,19 @@ from brokerlab.brokers.contract import ActsInC, Producer
 from brokerlab.model.blocks import Int64s, Settlements
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native import library
-from brokerlab.native.loader import address
+from brokerlab.native.border import border
+from brokerlab.native.loader import address, shape
 from brokerlab.native.producing import REPORTS_MOST
 
 # Every tick may take a core from a broker that works on it; answers end a wait anyway (rest_until in native/sender.c).
 CLOSED_TICK_MOST_NS = 300_000
 NEEDS_DUE, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION = 1, 2, 3, 4
 
-_POINTER, _NUMBER = c_void_p, c_int64
-
-
-class _State(ctypes.Structure):
-    """struct sender of native/sender.c, field by field."""
-
-    _fields_ = (
-        ("ledger", _POINTER), ("client", _POINTER), ("send", _POINTER), ("settled", _POINTER), ("watch", _POINTER),
-        ("buffer", _POINTER), ("offsets", _POINTER), ("lengths", _POINTER), ("body_sums", _POINTER),
-        ("slots", _NUMBER), ("position", _NUMBER), ("may_wrap", _NUMBER),
-        ("pattern", _POINTER), ("keys", _POINTER), ("pattern_length", _NUMBER),
-        ("block_most", _NUMBER), ("next_sequence", _POINTER), ("partitions", _POINTER), ("sequences", _POINTER),
-        ("scheduled_now", _POINTER),
-        ("due", _POINTER), ("due_count", _NUMBER), ("at", _NUMBER), ("noted", _NUMBER), ("no_more_due", _NUMBER),
-        ("index", _NUMBER), ("in_flight", _NUMBER), ("limit", _NUMBER), ("window", _NUMBER),
-        ("end_ns", _NUMBER), ("timeout_ns", _NUMBER), ("last_expiry_ns", _NUMBER), ("settled_since", _NUMBER),
-        ("tick_ns", _NUMBER), ("tick_least_ns", _NUMBER), ("tick_most_ns", _NUMBER), ("ticks_per_latency", _NUMBER),
-        ("expire_every_ns", _NUMBER), ("buffer_full", _NUMBER), ("expired", _NUMBER),
-        ("indices", _POINTER), ("codes", _POINTER), ("acknowledged", _POINTER), ("at_ns", _POINTER), ("reported", _NUMBER),
-    )  # fmt: skip
-
 
 class NativeSender(Sender):
     """`client` acts in C and the ledger is the C one: see `sender`."""
 
-    state: _State  # type: ignore[assignment]
+    state: ctypes.Structure  # type: ignore[assignment] # bl_sender of native/border.h
 
     def __init__(self, plan: AgentPlan, number: int, client: Producer) -> None:
         super().__init__(plan, number, client)
@@ -98,8 +77,9 @@ class NativeSender(Sender):
         state.ticks_per_latency = CLOSED_TICKS_PER_LATENCY
         self._use_slots()
 
-    def _new_state(self, tick_ns: int) -> _State:  # type: ignore[override]
-        return _State(tick_ns=tick_ns)
+    def _new_state(self, tick_ns: int) -> ctypes.Structure:  # type: ignore[override]
+        shape()  # raises where the two sides differ
+        return border().structures["bl_sender"](tick_ns=tick_ns)
 
     def _use_slots(self) -> None:
         state, pool = self.state, self._pool

@@ -13,7 +13,7 @@ from pathlib import Path
 from brokerlab.errors import MachineError
 from brokerlab.home import cache_directory
 
-FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC", "-Wall", "-Wextra")
+FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC", "-Wall", "-Wextra", "-fvisibility=hidden")
 
 
 def source_directory() -> Path:
