@@ -244,7 +244,7 @@ def test_a_report_without_tables_complains_about_nothing(visit: Open, tmp_path: 
     shutil.rmtree(run.tables)
     run.verdict_file.unlink()
     seen = visit(write_report(run))
-    assert seen.page.locator("h1").inner_text() == "? Not analysed"
+    assert seen.page.locator("h1").inner_text() == "? Not analyzed"
     assert seen.page.locator("canvas").count() == 0
     assert seen.complaints == []
 

@@ -110,7 +110,7 @@ def likely_limit(source: Source, cell: str) -> str:
     """One sentence for people."""
     found = uses(source, cell)
     if not found:
-        return "There are no readings to judge by."
+        return "There are no readings to judge from."
     at_limit = [u for u in found if u.at_limit]
     if at_limit:
         listed = "; ".join(f"{u.resource} ({u.used})" for u in at_limit)

@@ -52,7 +52,7 @@ def write_report(run: RunDirectory) -> Path:
 def render(source: Source) -> str:
     """The whole page as text."""
     name = source.plan.name if source.plan else source.run
-    word = WORDS[source.verdict.verdict if source.verdict else "not analysed"]
+    word = WORDS[source.verdict.verdict if source.verdict else "not analyzed"]
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -88,9 +88,9 @@ def _body(source: Source) -> Html:
         ),
         tag(
             "footer",
-            "Made by brokerlab from the run directory alone; ",
+            "Made by brokerlab from the run directory alone. To make it again: ",
             tag("code", f"brokerlab report {source.run}"),
-            " makes it again.",
+            ".",
         ),
         tag("button", "Dark", type="button", id="theme", aria_label="Colour theme"),
         script_json("data", page_data(source)),

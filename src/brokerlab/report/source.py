@@ -102,7 +102,7 @@ def read_source(run: RunDirectory) -> Source:
     try:
         plan = run.plan()
     except DamagedFileError as error:
-        missing.append(f"plan.json cannot be read ({error.problem}): what was asked is not known.")
+        missing.append(f"plan.json cannot be read ({error.problem}): the question and its cells are not known.")
     environment, state = _environment(run, missing), RunState()
     try:
         state = run.state()
@@ -110,7 +110,7 @@ def read_source(run: RunDirectory) -> Source:
         missing.append(f"state.json cannot be read ({error.problem}).")
     verdict = None
     if not run.verdict_file.exists():
-        missing.append(f"verdict.json is not there: the run has not been analysed. Run: brokerlab analyze {run.name}")
+        missing.append(f"verdict.json is missing: the run has not been analyzed. Run: brokerlab analyze {run.name}")
     else:
         try:
             verdict = run.verdict()
@@ -123,7 +123,7 @@ def read_source(run: RunDirectory) -> Source:
 def _environment(run: RunDirectory, missing: list[str]) -> Environment | None:
     unknown = "host, versions and effective settings are not known."
     if not run.environment_file.exists():
-        missing.append(f"environment.json is not there: {unknown}")
+        missing.append(f"environment.json is missing: {unknown}")
         return None
     try:
         return run.environment()
@@ -146,9 +146,9 @@ def _tables(run: RunDirectory, missing: list[str]) -> dict[str, TableData]:
         except (MeasurementError, OSError, ValueError, KeyError) as error:  # pyarrow's own are the last three
             missing.append(f"table {name} cannot be read ({_brief(error)}).")
     if len(absent) == len(RESULT_TABLES):
-        missing.append(f"There are no tables: the evidence has not been analysed. Run: brokerlab analyze {run.name}")
+        missing.append(f"There are no tables: the evidence has not been analyzed. Run: brokerlab analyze {run.name}")
     elif absent:
-        missing.append(f"Tables not there: {', '.join(absent)}.")
+        missing.append(f"Missing tables: {', '.join(absent)}.")
     return found
 
 

@@ -59,4 +59,4 @@ def test_the_warm_up_does_not_count(tmp_path: Path) -> None:
 def test_without_readings_it_says_so(tmp_path: Path) -> None:
     run = read_source(write_results(tmp_path / "run", SHORT))
     bare = Source(run.run, run.plan, run.environment, run.state, run.verdict, {})
-    assert likely_limit(bare, "c01") == "There are no readings to judge by."
+    assert likely_limit(bare, "c01") == "There are no readings to judge from."

@@ -56,14 +56,14 @@ def test_reasons_stand_with_their_numbers_grouped_by_weight(tmp_path: Path) -> N
     order = [
         "Why it is invalid",
         "kafka · repeat 2 sent 61.2 %",
-        "What cannot be told",
+        "What cannot be said",
         "0.41 foreign cores",
         "1 note",
         "a mere note",
     ]
     places = [text.index(o) for o in order]
     assert places == sorted(places)
-    assert "the verdict above does not vouch for these figures" in text
+    assert "the verdict above says that these figures cannot be relied on" in text
 
 
 def test_a_name_full_of_markup_stays_text(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_the_page_without_its_data_is_at_most_400_kilobytes_and_may_fetch_nothin
 
 def test_unlike_durability_levels_stand_in_groups_with_a_warning(tmp_path: Path) -> None:
     text = words(report(tmp_path, Story(repeats=2, measure_s=4, levels=("L4", "L1"))))
-    assert "These cells promise different things" in text
+    assert "An acknowledgement promises different things" in text
     headline = text[text.index("Headline figures") :]
     assert (
         headline.index("L1: replicated and fsynced")
@@ -96,14 +96,14 @@ def test_unlike_durability_levels_stand_in_groups_with_a_warning(tmp_path: Path)
     )
 
 
-def test_the_answer_draws_unlike_levels_in_groups_and_says_that_nobody_is_ranked_across(tmp_path: Path) -> None:
+def test_the_answer_draws_unlike_levels_in_groups_and_says_that_levels_are_not_ranked_together(tmp_path: Path) -> None:
     html = report(tmp_path, Story(cells=4, repeats=5, measure_s=4, levels=("L4", "L1")))
     answer = words(html[html.index('id="answer"') : html.index('id="load"')])
     assert "not ranked together" in answer
     assert answer.index("L1: replicated and fsynced") < answer.index("nats") < answer.index("L4: neither")
-    said, across = answer.split("comparisons across durability levels, which are no ranking")
-    assert said.count("different durability") == 1  # in what is said of the drawing, at none of the comparisons
-    assert "What may be said of the difference" in said
+    said, across = answer.split("comparisons across durability levels, not a ranking")
+    assert "different durability" not in said  # at none of the comparisons within a level
+    assert "What can be said about the difference" in said
     assert across.count("different durability") == 12  # two cells of each level, three measures
 
 
@@ -166,7 +166,7 @@ def test_security_is_named_where_it_ran_and_beside_cells_that_differ_in_it(tmp_p
     assert "L4 as declared; security: none" in unlike
     assert "LAB_PASSWORD" not in unlike
     bare = secured(run, Security(user="lab", password="env:LAB_PASSWORD"), None)
-    assert "password without TLS (it crosses the wire readable)" in bare
+    assert "password without TLS (sent unencrypted)" in bare
 
 
 def test_like_durability_levels_need_no_warning(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_quantiles_of_too_few_samples_are_greyed_and_say_so(tmp_path: Path) -> N
 def test_lost_messages_are_counted_and_named(tmp_path: Path) -> None:
     text = words(report(tmp_path, Story(repeats=2, measure_s=4, lost=5)))
     assert text.startswith("✓ Valid ✕ Delivery violated")
-    assert "it found something wrong" in text
+    assert "it found a violation" in text
     assert "✕ violated 20 lost." in text  # 5 in each of 2 cells x 2 repeats
     assert "4 lost ranges" in text
 
@@ -200,17 +200,17 @@ def test_each_missing_table_is_named_and_the_report_is_made_all_the_same(tmp_pat
     run = write_results(tmp_path / "run", SHORT)
     shutil.rmtree(run.tables / gone)
     text = words(write_report(run).read_text())
-    assert f"Tables not there: {gone}." in text
+    assert f"Missing tables: {gone}." in text
 
 
-def test_a_run_that_was_never_analysed_says_so_first(tmp_path: Path) -> None:
+def test_a_run_that_was_never_analyzed_says_so_first(tmp_path: Path) -> None:
     run = write_results(tmp_path / "run", SHORT)
     shutil.rmtree(run.tables)
     run.verdict_file.unlink()
     cut_off = ExecutionState(state="interrupted", reason="Ctrl-C")
     run.write("state.json", RunState(executions={"c01-r1": cut_off}))
     text = words(write_report(run).read_text())
-    assert text.startswith("? Not analysed There is no verdict yet")
+    assert text.startswith("? Not analyzed There is no verdict yet")
     assert "brokerlab analyze run" in text
     assert "c01-r1 is interrupted: Ctrl-C" in text
     assert "No chart: the table rate_per_second is missing or empty." in text
@@ -252,7 +252,7 @@ def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
 def test_many_cells_are_announced(tmp_path: Path) -> None:
     text = words(report(tmp_path, Story(cells=26, repeats=1, measure_s=2, warm_up_s=1, rate_per_s=20)))
     assert "The first 16 of 26 cells are drawn" in text
-    assert "Charts are offered for the first 24 of 26 cells." in text
+    assert "There are charts for the first 24 of 26 cells." in text
     assert "holds the rows of the first 24 of 26 cells" in text
 
 

@@ -69,7 +69,7 @@
     const button = document.getElementById("theme"), root = document.documentElement;
     const prefers = matchMedia("(prefers-color-scheme: dark)");
     const now = () => root.dataset.theme || (prefers.matches ? "dark" : "light");
-    const say = () => { button.textContent = now() === "dark" ? "Light" : "Dark"; button.setAttribute("aria-label", `Switch to ${now() === "dark" ? "light" : "dark"} colours`); };
+    const say = () => { button.textContent = now() === "dark" ? "Light" : "Dark"; button.setAttribute("aria-label", `Switch to ${now() === "dark" ? "light" : "dark"} colors`); };
     button.addEventListener("click", () => { root.dataset.theme = now() === "dark" ? "light" : "dark"; say(); redraw(); });
     prefers.addEventListener("change", () => { say(); redraw(); });
     let kept;

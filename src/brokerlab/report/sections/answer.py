@@ -50,7 +50,11 @@ def answer_section(source: Source) -> Html | None:
     doubt = (
         None
         if believed
-        else tag("p", "Shown for diagnosis: the verdict above does not vouch for these figures.", class_="doubt")
+        else tag(
+            "p",
+            "Shown for diagnosis only: the verdict above says that these figures cannot be relied on.",
+            class_="doubt",
+        )
     )
     return tag(
         "section",
@@ -70,8 +74,8 @@ def _legend(source: Source) -> Html:
     unlike = (
         tag(
             "strong",
-            " The cells promise different durability and are not ranked together: each level stands by itself, and a "
-            "faster cell of another level may only promise less.",
+            " The cells differ in durability and are not ranked together: a faster cell of another level may only "
+            "promise less.",
         )
         if len(levels) > 1
         else None
@@ -174,9 +178,7 @@ def _comparisons(source: Source, believed: bool) -> Html | None:
     apart = (
         tag(
             "details",
-            tag(
-                "summary", f"{figures.plural(len(across), 'comparison')} across durability levels, which are no ranking"
-            ),
+            tag("summary", f"{figures.plural(len(across), 'comparison')} across durability levels, not a ranking"),
             tag("ul", across, class_="comparisons"),
             class_="more",
         )
@@ -188,7 +190,7 @@ def _comparisons(source: Source, believed: bool) -> Html | None:
     if not believed:
         return tag(
             "details",
-            tag("summary", f"{figures.plural(len(items) + len(across), 'comparison')}, to be doubted like the figures"),
+            tag("summary", f"{figures.plural(len(items) + len(across), 'comparison')}, as doubtful as the figures"),
             tag("ul", items + across, class_="comparisons"),
             class_="more",
         )
@@ -198,7 +200,7 @@ def _comparisons(source: Source, believed: bool) -> Html | None:
         if len(items) > 6
         else None
     )
-    return tag("div", tag("h3", "What may be said of the difference"), shown, rest, apart)
+    return tag("div", tag("h3", "What can be said about the difference"), shown, rest, apart)
 
 
 def _comparison(source: Source, row: Row) -> Html:

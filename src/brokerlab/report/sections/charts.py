@@ -11,7 +11,7 @@ def _chart_section(source: Source, identifier: str, title: str, table: str, capt
     known = len(source.table(table)) > 0
     many = len(source.cells())
     first = (
-        tag("p", f"Charts are offered for the first {CELLS_WITH_DATA} of {many} cells.", class_="caption")
+        tag("p", f"There are charts for the first {CELLS_WITH_DATA} of {many} cells.", class_="caption")
         if many > CELLS_WITH_DATA
         else None
     )
@@ -43,8 +43,8 @@ def spectrum_section(source: Source) -> Html:
         "spectrum",
         "Percentile spectrum",
         "latency_histogram",
-        "Measure phase, from merged histograms. Each step right has ten times fewer messages behind it; a line pales "
-        "where too few samples are left for a 95 % bound.",
+        "Measure phase, from merged histograms. Each step to the right covers ten times fewer messages; a line "
+        "turns pale where too few samples are left for a 95 % bound.",
     )
 
 
@@ -54,6 +54,6 @@ def heat_section(source: Source) -> Html:
         "heat",
         "Latency over time",
         "latency_heat",
-        "Every message, by the second in which it was due and its latency; the darker (in dark mode: the brighter), the more "
-        "messages (logarithmic). Lines: p50 and p99 of each second.",
+        "Every message, by the second in which it was due and its latency. A darker color (in dark mode a brighter one) means "
+        "more messages, on a logarithmic scale. Lines: p50 and p99 of each second.",
     )

@@ -38,7 +38,7 @@ def delivery_section(source: Source) -> Html:
     heads = ["Cell", "Drained", *(_words(c) for c in kept)]
     core = [c for c in kept if c not in _LESSER]
     totals = [_row(source, r, core) for r in _totals(rows)]
-    caption = "All phases, all repeats together. Lost is a statement only where every drain was complete."
+    caption = "All phases, all repeats together. Messages are called lost only where every drain was complete."
     by_repeat = [_row(source, r, kept) for r in sorted(rows, key=_key)]
     each = tag(
         "details",
@@ -92,7 +92,9 @@ def _sentence(rows: list[Row]) -> Html:
     broken = [f"{figures.count(n)} {c.replace('_', ' ')}" for c, n in sorted(totals.items()) if n]
     undrained = sum(not r["drained"] for r in rows)
     wait = (
-        f" {undrained} of {len(rows)} drains were incomplete: what is absent there may still come." if undrained else ""
+        f" {undrained} of {len(rows)} drains were incomplete: messages missing there may still arrive."
+        if undrained
+        else ""
     )
     if broken:
         return tag("p", status("violated", "invalid"), f" {', '.join(broken)}.{wait}", class_="lead")
@@ -156,7 +158,7 @@ def _lost(source: Source) -> Html | None:
     caption = (
         f"The first {_SHOWN_RANGES} of {len(ranges)} ranges; the raw numbers have all."
         if len(ranges) > _SHOWN_RANGES
-        else "Sequence numbers within producer and partition."
+        else "Sequence numbers within one producer and partition."
     )
     return tag(
         "details",

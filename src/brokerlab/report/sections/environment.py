@@ -18,7 +18,7 @@ def environment_section(source: Source) -> Html:
         return tag(
             "section",
             tag("h2", "Environment and settings"),
-            tag("p", "environment.json is not there.", class_="absent"),
+            tag("p", "environment.json is missing.", class_="absent"),
             id="environment",
         )
     facts = environment.model_dump(mode="json", exclude=_APART, exclude_unset=True)
@@ -69,7 +69,7 @@ def _cell(source: Source, cell: str) -> Html:
             "producers": f"{plan.producers.count} in {figures.plural(plan.producers.agents, 'agent')}",
             "consumers": f"{figures.plural(plan.consumers.groups, 'group')} × {plan.consumers.per_group}, {plan.consumers.start.replace('_', ' ')}",
         }
-        asked = {"client settings": plan.client_settings, "broker settings asked": plan.broker_settings}
+        asked = {"client settings": plan.client_settings, "broker settings requested": plan.broker_settings}
         facts |= {k: v for k, v in asked.items() if v}
     reasons = [tag("li", tag("code", f"{k} = {v}")) for k, v in because.items()]
     settings = known.effective_settings
@@ -102,7 +102,7 @@ def _cell(source: Source, cell: str) -> Html:
 
 def _security(source: Source, cell: str) -> str:
     words = source.security(cell)
-    return f"{words} (it crosses the wire readable)" if "without TLS" in words else words
+    return f"{words} (sent unencrypted)" if "without TLS" in words else words
 
 
 def _settings(subject: str, values: dict[str, str]) -> Html:

@@ -14,7 +14,7 @@ _HEADS = (
 )  # fmt: skip
 _CAPTION = (
     "Outages are the longest time without an acknowledgement or delivery that began between the fault and the end of the"
-    " measure phase; beneath, that of the worst lane. Counts are of the whole execution. All other rates and latencies of this"
+    " measure phase; below it, the worst lane's. Counts are for the whole execution. All other rates and latencies of this"
     " report include the outage."
 )
 

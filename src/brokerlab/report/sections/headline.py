@@ -24,13 +24,13 @@ def headline_section(source: Source) -> Html:
         rows.append(band(level_words(level), len(heads)))
         rows += [_row(source, c) for c in members]
     caption = (
-        "Measure phase. n: repeats × samples in the smallest of them. Medians over repeats, beneath them the 95 % interval (the range with fewer than 5 repeats). "
+        "Measure phase. n: repeats × samples in the smallest of them. Medians over repeats, with the 95 % interval below (the range with fewer than 5 repeats). "
         "Latencies count from the time a message was due. Grey: too few samples for this quantile."
     )
     unlike = tag(
         "p",
-        "These cells promise different things when they acknowledge, so they are not ranked together: they stand in "
-        "groups by level. Compare within a group; across groups a lower latency may only mean a weaker promise.",
+        "An acknowledgement promises different things in these cells, so they are grouped by level and not ranked "
+        "together. Compare within a group: across groups, a lower latency may only mean a weaker promise.",
         class_="warning",
     )
     return tag(
@@ -137,7 +137,7 @@ def _steadiness(source: Source) -> Html | None:
     ]
     return tag(
         "details",
-        tag("summary", f"{len(items)} series were not flat: one number hides a change"),
+        tag("summary", f"{len(items)} series were not flat: one figure hides a change"),
         tag("ul", items),
         class_="more",
     )

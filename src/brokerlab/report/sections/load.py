@@ -40,16 +40,16 @@ def load_section(source: Source) -> Html:
         "Send delay p50",
         "Send delay p99",
         "Busiest agent",
-        "Behind at most",
+        "Most behind",
     )
     caption = (
-        "Measure phase; medians over repeats. Send delay is our own lateness: when a message was handed to the client minus "
-        "the time it was due (all repeats merged)."
+        "Measure phase; medians over repeats. Send delay is our own lateness: from when a message was due until it was "
+        "handed to the client (all repeats merged)."
     )
     return tag(
         "section",
         tag("h2", "Was the load real?"),
-        grid(caption, heads, rows) if rows else tag("p", "No cell is known.", class_="absent"),
+        grid(caption, heads, rows) if rows else tag("p", "No cells are known.", class_="absent"),
         id="load",
     )
 
@@ -81,7 +81,7 @@ def _asked(plan: CellPlan | None, target: float | None) -> Cell:
         return Cell(figures.ABSENT)
     schedule = plan.producers.schedule
     if target is None:
-        return Cell("as fast as it goes", f"window {figures.count(schedule.window)} × {plan.producers.count}")
+        return Cell("as fast as possible", f"window {figures.count(schedule.window)} × {plan.producers.count}")
     producers = figures.plural(plan.producers.count, "producer")
     return Cell(figures.rate(target), f"{schedule.arrival}, {producers}")
 

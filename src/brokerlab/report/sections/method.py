@@ -9,23 +9,23 @@ from brokerlab.report.source import Source
 from brokerlab.results.tables import RESULT_TABLES
 
 _DEFINITIONS = (
-    ("publish latency", "Acknowledgement minus the time the message was due. Waiting in our own process counts: a stall is seen by every message it delays."),
+    ("publish latency", "Acknowledgement minus the time the message was due. Waiting in our own process counts: a stall shows in every message it delays."),
     ("end-to-end latency", "Arrival at the consumer minus the time the message was due."),
-    ("send delay", "Handing the message to the client minus the time it was due: our own lateness. Where it is large, the load generator is being measured."),
+    ("send delay", "Handing the message to the client minus the time it was due: our own lateness. Where it is large, the load generator is being measured, not the broker."),
     ("acknowledged", "The broker confirmed the message as its durability level promises."),
-    ("rejected", "Surely not written."),
+    ("rejected", "Certainly not written."),
     ("unknown", "A timeout or a lost connection: neither sent nor failed. It may still arrive (recovered) or not (unknown absent)."),
-    ("lost", "Acknowledged and never received, said only after a complete drain."),
+    ("lost", "Acknowledged and never received; reported only after a complete drain."),
     ("reordered", "Arrived after a later message of its lane (producer × partition), within one consumer and assignment epoch."),
     ("interval", "95 % bootstrap interval of the median over repeats; the whole range with fewer than 5 repeats. The repeat is the unit: seconds within one are not independent."),
     ("cannot tell", "The interval of the ratio spans 1, or a side has fewer than 4 repeats."),
-    ("durability", "L1 replicated and fsynced before the acknowledgement; L2 replicated; L3 fsynced on one node; L4 neither. Computed from the settings the broker reports, never taken on trust."),
+    ("durability", "L1 replicated and fsynced before the acknowledgement; L2 replicated; L3 fsynced on one node; L4 neither. Computed from the settings the broker reports, not from what was asked for."),
 )  # fmt: skip
 
 _NOT_SAID = (
-    "How another machine, a real network or more nodes would do: everything here shared the host named above, load generator included.",
+    "How another machine, a real network or more nodes would behave: everything here, the load generator included, shared the host named above.",
     "How long-lived data, compaction or a full disk behave: a run lasts minutes.",
-    "What happens beyond the rate asked: an open-loop run shows that a rate is held, not where it breaks.",
+    "What happens above the requested rate: an open-loop run shows that a rate is sustained, not where it breaks.",
     "Quantiles are upper bounds of histogram buckets: at most 0.78 % above the true value.",
 )  # fmt: skip
 

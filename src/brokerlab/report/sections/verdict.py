@@ -11,14 +11,14 @@ from brokerlab.report.source import Source
 from brokerlab.results.verdict import ObjectiveResult, Reason, Verdict
 
 SYMBOLS = {"valid": "✓", "invalid": "✕", "cannot tell": "?", "met": "✓", "missed": "✕"}
-WORDS = {"valid": "Valid", "invalid": "Invalid", "cannot tell": "Cannot tell", "not analysed": "Not analysed"}
+WORDS = {"valid": "Valid", "invalid": "Invalid", "cannot tell": "Cannot tell", "not analyzed": "Not analyzed"}
 _MEANINGS = {
-    "valid": "The load was real and steady: the numbers may be believed.",
-    "invalid": "Do not believe the numbers below: the reasons follow.",
+    "valid": "The load was real and steady: the numbers can be relied on.",
+    "invalid": "Do not rely on the numbers below; the reasons follow.",
     "cannot tell": "The evidence does not decide whether the numbers hold.",
-    "not analysed": "There is no verdict yet, so no number below may be believed.",
+    "not analyzed": "There is no verdict yet, so no number below can be relied on.",
 }
-_FOUND = "The measurement may be believed, and it found something wrong."
+_FOUND = "The measurement can be relied on, and it found a violation."
 _SHOWN_REASONS = 5
 
 
@@ -35,7 +35,7 @@ def status(word: str, kind: str | None = None) -> Html:
 
 def verdict_section(source: Source) -> Html:
     verdict = source.verdict
-    answer = verdict.verdict if verdict else "not analysed"
+    answer = verdict.verdict if verdict else "not analyzed"
     headline = verdict.headline if verdict else _MEANINGS[answer]
     broken = _broken(verdict)
     meaning = _MEANINGS[answer] if not (broken and answer == "valid") else _FOUND
@@ -47,7 +47,7 @@ def verdict_section(source: Source) -> Html:
         _delivery(source),
         _missing(source),
         _reasons(source, "invalid", "Why it is invalid"),
-        _reasons(source, "cannot tell", "What cannot be told"),
+        _reasons(source, "cannot tell", "What cannot be said"),
         _objectives(verdict.objectives if verdict else (), source),
         _reasons(source, "note", "Notes"),
         _identity(source),
@@ -70,7 +70,7 @@ def _delivery(source: Source) -> Html | None:
     if verdict is None or not verdict.delivery:
         return None
     if "received" not in verdict.delivery:
-        word, kind = "Delivery: cannot tell, nobody was to receive", "cannot tell"
+        word, kind = "Delivery: cannot tell, the workload has no consumers", "cannot tell"
     elif not all(source.table("delivery").columns["drained"]):
         word, kind = "Delivery: cannot tell, a drain was incomplete", "cannot tell"
     else:
@@ -108,7 +108,7 @@ def _missing(source: Source) -> Html | None:
             reason = f": {execution.reason}" if execution.reason else "."
             sentences.append(f"{name} is {execution.state}{reason}")
     if source.verdict is not None:
-        sentences += [f"Set aside as unreadable: {q}" for q in source.verdict.quarantined]
+        sentences += [f"Could not be read: {q}" for q in source.verdict.quarantined]
     if not sentences:
         return None
     return tag(
