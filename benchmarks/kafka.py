@@ -14,9 +14,9 @@ from benchmarks import kafka_tools
 from benchmarks.figures import Round, table
 from benchmarks.kafka_agent import Agent, steady_round
 from brokerlab.brokers.contract import Admin, Cluster
-from brokerlab.brokers.kafka.install import install_jars
+from brokerlab.brokers.kafka.broker import BROKER
+from brokerlab.brokers.kafka.install import kafka_jars
 from brokerlab.brokers.registry import broker_named
-from brokerlab.install.java import need_java
 from brokerlab.model.header import HEADER_BYTES
 from brokerlab.model.plan import (
     AgentPlan,
@@ -47,8 +47,9 @@ class KafkaBench:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._java = need_java(_nothing).path
-        self._jars = install_jars(_nothing)
+        BROKER.install(_nothing)
+        programs = BROKER.recipe.programs()
+        self._java, self._jars = programs.java.path, kafka_jars(programs.jars)
         self._log_config = directory / "log4j2.properties"
         self._log_config.write_text(LOG4J)
         self._broker = broker_named("kafka")

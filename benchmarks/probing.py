@@ -10,7 +10,6 @@ from pathlib import Path
 from benchmarks.brokers import RunningBroker
 from benchmarks.figures import spread
 from benchmarks.machine import family, mark, usage
-from brokerlab.brokers.contract import NodeInfo
 from brokerlab.model.environment import ClockPair
 from brokerlab.model.plan import PhasesPlan
 from brokerlab.probes.plan import ProbePlan, WatchedNode
@@ -32,20 +31,19 @@ def probing(directory: Path, rounds: int, brokers: tuple[str, ...] = BROKERS) ->
     for name in brokers:
         with RunningBroker(name, directory / f"probing-{name}", PHASES) as broker:
             time.sleep(SETTLE_S)
-            made = [
-                _round(name, broker.node(), directory / f"probing-{name}" / str(n), n % 2 == 1) for n in range(rounds)
-            ]
+            made = [_round(name, broker, directory / f"probing-{name}" / str(n), n % 2 == 1) for n in range(rounds)]
         columns = [spread(column, 2) for column in zip(*made, strict=True)]
         lines.append(f"| {name} | " + " | ".join(columns) + " |")
     return "\n".join([*lines, ""])
 
 
-def _round(name: str, node: NodeInfo, directory: Path, probed_first: bool) -> tuple[float, float, float, float]:
+def _round(name: str, broker: RunningBroker, directory: Path, probed_first: bool) -> tuple[float, float, float, float]:
     """(broker without, broker with, probe: percent of a core; cores used by anything else)."""
+    pid = broker.node().pid
     if probed_first:
-        probed, alone = _probed(name, node, directory), _period([node.pid])
+        probed, alone = _probed(name, broker, directory), _period([pid])
     else:
-        alone, probed = _period([node.pid]), _probed(name, node, directory)
+        alone, probed = _period([pid]), _probed(name, broker, directory)
     return alone[0][0], probed[0][0], probed[0][1], max(alone[1], probed[1])
 
 
@@ -58,10 +56,11 @@ def _period(pids: list[int]) -> tuple[list[float], float]:
     return [sum(used.cpu_ns[pid] for pid in group) / 1e7 / used.seconds for group in families], used.foreign_cores
 
 
-def _probed(name: str, node: NodeInfo, directory: Path) -> tuple[list[float], float]:
+def _probed(name: str, broker: RunningBroker, directory: Path) -> tuple[list[float], float]:
     directory.mkdir(parents=True)
+    node = broker.node()
     plan = ProbePlan(
-        run="bench", cell="bench", repeat=1, broker=name, directory=str(directory),
+        run="bench", cell="bench", repeat=1, broker=name, endpoint=broker.endpoint(), directory=str(directory),
         nodes=(WatchedNode(name=node.name, pid=node.pid, urls=node.urls),),
         clock=ClockPair(mono_ns=time.monotonic_ns(), unix_ns=time.time_ns()),
     )  # fmt: skip

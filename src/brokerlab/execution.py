@@ -170,7 +170,7 @@ class Execution:
         tailing = cell.consumers.start == "tailing"
         self._start_agents([*consumers, *producers] if tailing else producers)
         clock = clock_pair()
-        self._start_probe(clock)
+        self._start_probe(clock, endpoint)
         start_ns = self._agreed_start(clock)
         self._learn(
             driver_path=next((d for n, d in self._agents.drivers.items() if n.startswith("producer")), None),
@@ -212,7 +212,7 @@ class Execution:
         unix_ns = time.monotonic_ns() + offset_ns + START_IN_NS
         return -(-unix_ns // SECOND_NS) * SECOND_NS - offset_ns, offset_ns
 
-    def _start_probe(self, clock: ClockPair) -> None:
+    def _start_probe(self, clock: ClockPair, endpoint: Endpoint) -> None:
         from brokerlab.probes.plan import ProbePlan, WatchedAgent, WatchedNode
 
         nodes = () if self._cluster is None else self._cluster.nodes()
@@ -221,6 +221,7 @@ class Execution:
             cell=self._cell.cell,
             repeat=self._execution.repeat,
             broker=self._cell.broker,
+            endpoint=endpoint,
             nodes=tuple(WatchedNode(name=n.name, pid=n.pid, urls=n.urls) for n in nodes),
             agents=tuple(WatchedAgent(name=name, pid=pid) for name, pid in self._agents.pids().items()),
             directory=str(self._directory.probes(self._execution)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -121,9 +121,7 @@ class Sender:
             k = self.producer.send(block)
             assert 0 <= k <= len(block)
             self.taken += k
-            block = Block(
-                block.buffer, block.offsets[k:], block.lengths[k:], block.partitions[k:], block.first_index + k
-            )
+            block = replace(block.part(slice(k, None)), first_index=block.first_index + k)
             self.collect()
             assert time.monotonic_ns() < until, f"{len(block)} messages were never taken"
 

@@ -28,16 +28,13 @@ def offered() -> list[tuple[str, int]]:
 
 
 def in_every_test_run(name: str, nodes: int) -> bool:
-    """One node of every broker, three where they start in seconds; the others belong to `make test-all`."""
-    return nodes == 1 or (name, nodes) in {("nats", 3), ("kafka", 3)}
+    """Those that start in seconds; the others belong to `make test-all`."""
+    return nodes in broker_named(name).test_hints.nodes_in_every_run
 
 
-SLOW_TO_START = {"pulsar", "kafka-kmq", "redis-cluster", "valkey-cluster"}
-
-
-def every_broker() -> list[Any]:
+def every_broker(slow: Callable[[Broker], bool] = lambda broker: broker.test_hints.slow_to_start) -> list[Any]:
     """Parameters for tests that start a broker of their own."""
-    return [pytest.param(name, marks=pytest.mark.slow) if name in SLOW_TO_START else name for name in BROKERS]
+    return [pytest.param(name, marks=[pytest.mark.slow] if slow(broker_named(name)) else []) for name in BROKERS]
 
 
 def server_parameters() -> list[Any]:

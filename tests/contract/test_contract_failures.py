@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from contract_load import PATIENCE_S, cell_for, deadline
+from contract_load import PATIENCE_S, Sender, cell_for, deadline
 from contract_servers import every_broker, in_every_test_run, offered, running_server, start, weakest_level
 
 from brokerlab.brokers.contract import Broker
@@ -54,7 +54,7 @@ def test_a_killed_server_makes_open_messages_unknown_and_nothing_hangs(name: str
             assert time.monotonic_ns() < until
             time.sleep(0.01)
         assert taken > 0
-        _settles_unknown_or_stays_open(name, sender, taken)
+        _settles_unknown_or_stays_open(broker, sender, taken)
         _gives_nothing_or_says_so(consumer)
 
 
@@ -69,16 +69,16 @@ def _freeze(process: psutil.Process) -> None:
         time.sleep(0.001)
 
 
-def _settles_unknown_or_stays_open(name: str, sender, taken: int) -> None:  # type: ignore[no-untyped-def]
-    """librdkafka keeps trying until its message timeout: there the engine's own timeout calls them unknown."""
-    until = deadline(5.0 if name.startswith("kafka") else PATIENCE_S)
+def _settles_unknown_or_stays_open(broker: Broker, sender: Sender, taken: int) -> None:
+    """A client that keeps trying for long leaves them open: there the engine's own timeout calls them unknown."""
+    until = deadline(PATIENCE_S if broker.test_hints.settles_after_death else 5.0)
     while len(sender.outcomes) < sender.taken and time.monotonic_ns() < until:
         sender.collect()
         time.sleep(0.001)
     late = [outcome for index, outcome in sender.outcomes.items() if index >= 100]
     assert ACKNOWLEDGED not in late
     assert set(late) <= {UNKNOWN}
-    if not name.startswith("kafka"):
+    if broker.test_hints.settles_after_death:
         assert len(late) == taken
         assert sum(sender.errors.values()) == taken
 
@@ -94,8 +94,7 @@ def _gives_nothing_or_says_so(consumer) -> None:  # type: ignore[no-untyped-def]
 
 
 def _level_in_every_test_run(name: str, nodes: int) -> bool:
-    """Kafka's levels are settings of topics: one cluster serves all of them, in tests/integration/test_kafka_cluster.py."""
-    return in_every_test_run(name, nodes) and not name.startswith("kafka")
+    return in_every_test_run(name, nodes) and broker_named(name).test_hints.levels_in_every_run
 
 
 LEVELS = [

@@ -8,19 +8,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from contract_load import PATIENCE_S, Received, Sender, cell_for, deadline, unpack, wait_remaining
-from contract_servers import SLOW_TO_START, START_S, Running, weakest_level
+from contract_servers import START_S, Running, every_broker, weakest_level
 from wire import Direction, Wire, Wires
 
-from brokerlab.brokers.contract import Broker, Cluster, Consumer
-from brokerlab.brokers.registry import BROKERS, broker_named
+from brokerlab.brokers.contract import Broker, Consumer
+from brokerlab.brokers.registry import broker_named
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN, Deliveries
-from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.model.plan import Endpoint
 from brokerlab.take_down import delete_destinations
 
 BEFORE, DURING, AFTER = 200, 50, 50
@@ -28,39 +27,24 @@ CALL_S = 20.0  # a call that must not block took longer than this: it blocked, h
 DOWN_S = 4.0  # longer than any client tries by itself before it says that it cannot connect
 Result = TypeVar("Result")
 
-# What a consumer held when its wire was cut comes again after this long; the defaults are half a minute.
-QUICK = {"nats": {"ack_wait": "5s"}}
+
+def _settings(broker: Broker, wire: Wire) -> dict[str, str]:
+    """What a consumer held when its wire was cut comes again soon; servers that tell clients where to go name the wire."""
+    hints = broker.test_hints
+    return {**hints.soon_again, **(hints.advertise(wire.address) if hints.advertise else {})}
 
 
-# Clients that send again by themselves, so that a message stays open over a short break.
-RESENDING = ("kafka", "pulsar")
-
-
-def _advertise(cell: CellPlan, wire: Wire) -> CellPlan:
-    """Kafka sends its clients to the addresses it advertises: there it must advertise the wire."""
-    if not cell.broker.startswith("kafka"):
-        return cell
-    settings = {**cell.broker_settings, "advertised.listeners": f"PLAINTEXT://{wire.address}"}
-    return cell.model_copy(update={"broker_settings": settings})
-
-
-def _cluster(broker: Broker, cell: CellPlan, directory: Path, wire: Wire) -> Cluster:
-    cluster = broker.cluster(cell, directory / "data", directory / "logs")
-    if cell.broker == "pulsar":  # the same with Pulsar's lookup, which its folder has no setting for
-        (node,) = cluster._nodes  # type: ignore[attr-defined]
-        node.files["standalone.conf"] += f"\nadvertisedListeners=w:pulsar://{wire.address}\ninternalListenerName=w\n"
-    return cluster
-
-
-def _through(endpoint: Endpoint, wire: Wire) -> Endpoint:
+def _through(broker: Broker, endpoint: Endpoint, wire: Wire) -> Endpoint:
     """The endpoint with the wire in place of the one address drivers connect to."""
-    if "stream" in endpoint.options:  # RabbitMQ's streams have a port of their own
-        return endpoint.model_copy(update={"options": {**endpoint.options, "stream": wire.address}})
+    option = broker.test_hints.address_option
+    if option is not None:
+        return endpoint.model_copy(update={"options": {**endpoint.options, option: wire.address}})
     return endpoint.model_copy(update={"addresses": (wire.address,)})
 
 
-def _target(endpoint: Endpoint) -> str:
-    return endpoint.options.get("stream") or endpoint.addresses[0]
+def _target(broker: Broker, endpoint: Endpoint) -> str:
+    option = broker.test_hints.address_option
+    return endpoint.addresses[0] if option is None else endpoint.options[option]
 
 
 @dataclass
@@ -72,28 +56,25 @@ class Wired(Running):
     @property
     def endpoint(self) -> Endpoint:
         assert self.wire is not None
-        return _through(self.cluster.endpoint(), self.wire)
+        return _through(self.broker, self.cluster.endpoint(), self.wire)
 
 
-def one_node_brokers() -> list[object]:
-    names = [name for name in BROKERS if 1 in broker_named(name).capabilities.nodes]
-    return [
-        pytest.param(name, marks=pytest.mark.slow) if name in SLOW_TO_START else pytest.param(name) for name in names
-    ]
+def one_node_brokers() -> list[Any]:
+    return [one for one in every_broker() if 1 in broker_named(one.values[0]).capabilities.nodes]
 
 
 @pytest.fixture(scope="module", params=one_node_brokers())
 def wired(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wired]:
     broker = broker_named(request.param)
     wire = Wire()
-    cell = cell_for(request.param, 1, weakest_level(broker, 1), broker_settings=QUICK.get(request.param, {}))
-    cell = _advertise(cell, wire)
+    cell = cell_for(request.param, 1, weakest_level(broker, 1), broker_settings=_settings(broker, wire))
     assert broker.problems(cell) == []
     assert broker.install(lambda _what, _share: None).installed
-    cluster = _cluster(broker, cell, tmp_path_factory.mktemp("wire"), wire)
+    directory = tmp_path_factory.mktemp("wire")
+    cluster = broker.cluster(cell, directory / "data", directory / "logs")
     admin = None
     try:
-        wire.target = _target(cluster.endpoint())
+        wire.target = _target(broker, cluster.endpoint())
         cluster.start()
         cluster.wait_ready(deadline(START_S))
         admin = broker.admin(cluster.endpoint(), cell)
@@ -184,7 +165,7 @@ def identities(sender: Sender, outcome: int) -> set[tuple[int, int, int]]:
 
 def settle_while_broken(running: Wired, sender: Sender) -> None:
     """Until the client has given up what is open; a client that sends again does not do so soon."""
-    resending = running.cell.broker.startswith(RESENDING)
+    resending = running.broker.test_hints.resends
     until = deadline(3.0 if resending else PATIENCE_S)
     while len(sender.outcomes) < sender.taken and time.monotonic_ns() < until:
         at_once(sender.collect)

@@ -7,16 +7,13 @@ from pathlib import Path
 
 import pytest
 from contract_load import cell_for, deadline
-from contract_servers import weakest_level
+from contract_servers import every_broker, weakest_level
 
-from brokerlab.brokers.registry import BROKERS, broker_named
+from brokerlab.brokers.registry import broker_named
 from brokerlab.errors import BrokerError
 
-QUICK = ("kafka", "nats", "redis")  # to say it, and each in its own way
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in BROKERS if name not in QUICK]
 
-
-@pytest.mark.parametrize("name", [*QUICK, *SLOW])
+@pytest.mark.parametrize("name", every_broker(slow=lambda broker: not broker.test_hints.taken_port_in_every_run))
 def test_a_port_that_is_taken_is_told(name: str, tmp_path: Path) -> None:
     broker = broker_named(name)
     assert broker.install(lambda _what, _share: None).installed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from wire import Wire
 
 from brokerlab import execution, runner
 from brokerlab.brokers.contract import Cluster
-from brokerlab.brokers.memory.broker import MemoryBroker
+from brokerlab.brokers.kit.front_door import FrontDoor
+from brokerlab.brokers.memory.broker import BROKER
 from brokerlab.brokers.registry import broker_named
 from brokerlab.evidence.segments import rows
 from brokerlab.evidence.tables import EVENT
@@ -55,7 +57,7 @@ def wire() -> Iterator[Wire]:
 @pytest.fixture
 def server(tmp_path: Path, wire: Wire) -> Iterator[Running]:
     """A memory broker that the user runs; the run reaches it through the wire."""
-    with running_server(MemoryBroker(), cell_for("memory", 1, Durability.L4), tmp_path / "server") as running:
+    with running_server(BROKER, cell_for("memory", 1, Durability.L4), tmp_path / "server") as running:
         (wire.target,) = running.endpoint.addresses
         yield running
 
@@ -142,7 +144,8 @@ class StopsBadly:
         raise PermissionError("not ours")
 
 
-class StopsBadlyBroker(MemoryBroker):
+@dataclass(frozen=True)
+class StopsBadlyBroker(FrontDoor):
     def cluster(self, cell: CellPlan, directory: Path, logs: Path) -> Cluster:
         made: Any = StopsBadly(super().cluster(cell, directory, logs))
         return made
@@ -151,7 +154,7 @@ class StopsBadlyBroker(MemoryBroker):
 def test_a_cluster_that_cannot_be_stopped_or_cleaned_is_a_note_for_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "broker_named", lambda _name: StopsBadlyBroker())
+    monkeypatch.setattr(execution, "broker_named", lambda _name: StopsBadlyBroker(**vars(BROKER)))
     notes = Notes()
     run = runner.run(planned(tmp_path), tmp_path / "runs", say=notes)
     assert execution_state(run) == "finished"

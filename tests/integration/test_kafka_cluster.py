@@ -147,7 +147,7 @@ def test_a_node_starts_from_the_archive_of_its_classes(one_node: Cluster) -> Non
 
 
 def test_the_probe_reads_every_figure(one_node: Cluster) -> None:
-    probe = BROKER.probe(one_node.nodes())
+    probe = BROKER.probe(one_node.endpoint(), one_node.nodes())
     assert probe is not None
     admin = BROKER.admin(one_node.endpoint(), cell(1, Durability.L4))
     admin.create(("probed",), 2, ())

@@ -155,5 +155,5 @@ def trackers(process: psutil.Process) -> list[psutil.Process]:
 def test_a_timeout_that_is_no_number_is_refused_and_a_right_one_is_not() -> None:
     wrong = cell(1, Durability.L4, client_settings={TIMEOUT_SETTING: "soon"})
     right = cell(1, Durability.L4, client_settings={TIMEOUT_SETTING: "500"})
-    assert any(TIMEOUT_SETTING in problem for problem in BROKER.problems(wrong))
+    assert any(TIMEOUT_SETTING in problem.field for problem in BROKER.problems(wrong))
     assert BROKER.problems(right) == []

@@ -41,7 +41,7 @@ def test_small_heaps_carry_every_level_and_the_log_cleaner_lives(nodes: int, tmp
 
 def _dead_cleaners(cluster: Cluster) -> dict[str, float]:
     """What every node says; a probe leaves out nodes that are slow to answer, so it reads more than once."""
-    probe = BROKER.probe(cluster.nodes())
+    probe = BROKER.probe(cluster.endpoint(), cluster.nodes())
     assert probe is not None
     found: dict[str, float] = {}
     until = soon()

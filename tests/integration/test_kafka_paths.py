@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from contract_load import Sender, agent_plan, cell_for, deadline, receive, unpack, wait_remaining
@@ -26,7 +27,7 @@ from test_contract import (  # noqa: F401 - these run here with the fixture belo
 )
 
 from brokerlab.brokers.contract import Consumer, Producer
-from brokerlab.brokers.kafka.broker import KafkaBroker
+from brokerlab.brokers.kafka.broker import BROKER, KafkaFrontDoor
 from brokerlab.brokers.kafka.client import admin_properties
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED
@@ -39,7 +40,8 @@ FETCH, LIBRDKAFKA = "native (Kafka protocol in C)", "native (librdkafka through 
 LEFT_TO_LIBRDKAFKA = {"isolation.level": "read_committed", "metadata.max.age.ms": "300000"}
 
 
-class OnLibrdkafka(KafkaBroker):
+@dataclass(frozen=True)
+class OnLibrdkafka(KafkaFrontDoor):
     """Every driver on librdkafka, by settings the others do not have."""
 
     def producer(self, plan: AgentPlan, number: int) -> Producer:
@@ -54,14 +56,14 @@ class OnLibrdkafka(KafkaBroker):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     cell = cell_for("kafka", 1, Durability.L4)
-    with running_server(OnLibrdkafka(), cell, tmp_path_factory.mktemp("kafka")) as running:
+    with running_server(OnLibrdkafka(**vars(BROKER)), cell, tmp_path_factory.mktemp("kafka")) as running:
         yield running
 
 
 @pytest.fixture
 def fetching(server: Running) -> Iterator[Running]:
     """The same server, with the consumer that speaks for itself."""
-    made = Running(KafkaBroker(), server.cell, server.cluster, server.admin)
+    made = Running(BROKER, server.cell, server.cluster, server.admin)
     yield made
     made.end_test()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from contract_load import agent_plan, cell_for, receive, wait_remaining
@@ -12,7 +13,8 @@ from test_contract import *  # noqa: F403 - its tests run here with the fixture 
 from wire import Wire
 
 from brokerlab.brokers.contract import Consumer, Producer
-from brokerlab.brokers.nats.broker import NatsBroker
+from brokerlab.brokers.kit.front_door import FrontDoor
+from brokerlab.brokers.nats.broker import BROKER
 from brokerlab.brokers.nats.consumer import SILENT_NS
 from brokerlab.errors import MachineError
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED
@@ -23,7 +25,8 @@ from brokerlab.native import library, why_not
 del test_an_answer_is_timed_when_it_comes_though_nobody_asks_meanwhile  # noqa: F821
 
 
-class OnPython(NatsBroker):
+@dataclass(frozen=True)
+class OnPython(FrontDoor):
     """Every driver on nats-py, whatever the plan says."""
 
     def producer(self, plan: AgentPlan, number: int) -> Producer:
@@ -36,7 +39,7 @@ class OnPython(NatsBroker):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     cell = cell_for("nats", 1, Durability.L4)
-    with running_server(OnPython(), cell, tmp_path_factory.mktemp("nats")) as running:
+    with running_server(OnPython(**vars(BROKER)), cell, tmp_path_factory.mktemp("nats")) as running:
         yield running
 
 
@@ -51,7 +54,7 @@ needs_c = pytest.mark.skipif(library() is None, reason=f"no C library: {why_not(
 
 @needs_c
 def test_without_a_wish_the_native_path_is_taken_and_both_read_each_others_messages(running: Running) -> None:
-    native = Running(NatsBroker(), running.cell, running.cluster, running.admin)
+    native = Running(BROKER, running.cell, running.cluster, running.admin)
     name = running.destination("g", "h")
     first, second = native.sender(name, number=0), running.sender(name, number=1)
     readers = [native.consumer("g", name), running.consumer("h", name)]
@@ -73,7 +76,7 @@ def test_too_large_and_unheard_messages_are_rejected_alike_on_both_paths(running
     plan = agent_plan(running.cell, running.endpoint, (name,)).model_copy(update={"driver": driver})
     sender = running.sender(name)
     sender.producer.close(0)
-    sender.producer = NatsBroker().producer(plan, 0)
+    sender.producer = BROKER.producer(plan, 0)
     sender.send(10)
     sender.settle()
     sender.send_block(sender.block(1, message_bytes=9_000_000))
@@ -91,7 +94,7 @@ def test_too_large_and_unheard_messages_are_rejected_alike_on_both_paths(running
 @needs_c
 def test_an_idle_consumer_still_receives_after_longer_than_silence_would_allow(running: Running) -> None:
     """Heartbeats keep pulls known to be alive; a message after seconds of nothing comes once."""
-    native = Running(NatsBroker(), running.cell, running.cluster, running.admin)
+    native = Running(BROKER, running.cell, running.cluster, running.admin)
     name = running.destination("g")
     consumer = native.consumer("g", name)
     begun = time.monotonic()
@@ -115,7 +118,7 @@ def test_who_hears_nothing_from_one_server_asks_another(running: Running, driver
     wire = Wire(direct.addresses[0])
     endpoint = direct.model_copy(update={"addresses": (wire.address, *direct.addresses)})
     plan = agent_plan(running.cell, endpoint, (name,), running.group("g"), "batch", 1)
-    consumer = NatsBroker().consumer(plan.model_copy(update={"driver": driver}), 0)
+    consumer = BROKER.consumer(plan.model_copy(update={"driver": driver}), 0)
     try:
         wire.stall(["to_client"])
         until = time.monotonic() + 2 * SILENT_NS / 1e9 + 2
@@ -134,6 +137,6 @@ def test_native_is_refused_where_it_cannot_be_had(running: Running) -> None:
     secured = Security(tls=True)
     plan = agent_plan(running.cell, running.endpoint.model_copy(update={"security": secured}), ("d",))
     with pytest.raises(MachineError, match="no TLS"):
-        NatsBroker().producer(plan.model_copy(update={"driver": "native"}), 0)
+        BROKER.producer(plan.model_copy(update={"driver": "native"}), 0)
     cell = running.cell.model_copy(update={"driver": "native", "security": secured})
-    assert any("no TLS" in problem for problem in NatsBroker().problems(cell))
+    assert any("no TLS" in problem.message for problem in BROKER.problems(cell))

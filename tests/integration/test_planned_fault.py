@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import pytest
 
 from brokerlab import execution
 from brokerlab.brokers.contract import CanLoseANode, Cluster, NodeInfo
-from brokerlab.brokers.memory.broker import MemoryBroker
+from brokerlab.brokers.kit.front_door import FrontDoor
+from brokerlab.brokers.memory.broker import BROKER
 from brokerlab.brokers.registry import broker_named
 from brokerlab.cli.progress import SilentListener
 from brokerlab.cli.verdict_text import verdict_lines
@@ -63,13 +65,13 @@ class TwoNodes:
 
     def kill_node(self, name: str) -> None:
         assert name == "memory-1"
-        self._real._process.send(signal.SIGSTOP)
+        self._real._processes[0].send(signal.SIGSTOP)
         self._awake = threading.Timer(OUTAGE_S, self._go_on)
         self._awake.start()
 
     def _go_on(self) -> None:
         self._leading = "memory-2"
-        self._real._process.send(signal.SIGCONT)
+        self._real._processes[0].send(signal.SIGCONT)
 
     def stop(self) -> None:
         if self._awake is not None:
@@ -77,7 +79,8 @@ class TwoNodes:
         self._real.stop()
 
 
-class TwoNodeBroker(MemoryBroker):
+@dataclass(frozen=True)
+class TwoNodeBroker(FrontDoor):
     def cluster(self, cell: CellPlan, directory: Path, logs: Path) -> Cluster:
         made: Any = TwoNodes(super().cluster(cell, directory, logs))
         return made
@@ -97,7 +100,7 @@ def planned(folder: Path, target: str) -> RunPlan:
 def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BROKERLAB_HOME", str(tmp_path_factory.mktemp("home")))
-        patch.setattr(execution, "broker_named", lambda _name: TwoNodeBroker())
+        patch.setattr(execution, "broker_named", lambda _name: TwoNodeBroker(**vars(BROKER)))
         yield tmp_path_factory.mktemp("runs")
 
 
@@ -156,7 +159,7 @@ def test_a_node_that_is_not_there_is_refused_before_the_load(two_nodes: Path) ->
 
 
 def test_a_cluster_that_cannot_lose_a_node_is_refused(two_nodes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "broker_named", lambda _name: MemoryBroker())
+    monkeypatch.setattr(execution, "broker_named", lambda _name: BROKER)
     with pytest.raises(UserError, match="cannot lose a node on purpose"):
         run(planned(two_nodes / "w3", "leader"), two_nodes / "cannot", say=SilentListener())
 

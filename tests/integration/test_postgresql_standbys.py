@@ -96,7 +96,7 @@ def test_the_password_is_in_no_command_line_environment_or_endpoint_of_ours(serv
 
 
 def test_the_probe_reads_with_the_password_by_reference(server: Running) -> None:
-    probe = BROKER.probe(server.cluster.nodes())
+    probe = BROKER.probe(server.cluster.endpoint(), server.cluster.nodes())
     assert probe is not None
     metrics = {r.metric for r in probe.read() if r.subject == "broker:postgresql-1"}
     assert {"commits_total", "wal_bytes_total", "standby_s2_behind_bytes", "standby_s3_behind_bytes"} <= metrics

@@ -40,7 +40,7 @@ def test_a_replicated_cluster_outlives_its_leading_broker_and_then_a_bookie(runn
         "journalSyncData": "true",
         "journalWriteData": "true",
     }
-    probe = BROKER.probe(running.cluster.nodes())
+    probe = BROKER.probe(running.cluster.endpoint(), running.cluster.nodes())
     assert probe is not None
     assert {r.subject.split(":", 1)[1] for r in probe.read()} == NODES
 

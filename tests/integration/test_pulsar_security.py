@@ -89,7 +89,7 @@ def test_the_password_is_in_no_file_no_command_line_and_no_servers_environment(
 
 
 def test_the_probe_reads_a_protected_broker(running: Running) -> None:
-    probe = BROKER.probe(running.cluster.nodes())
+    probe = BROKER.probe(running.cluster.endpoint(), running.cluster.nodes())
     assert probe is not None
     assert "topics" in {r.metric for r in probe.read()}
 

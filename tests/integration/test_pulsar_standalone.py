@@ -98,7 +98,7 @@ def test_it_listens_on_loopback_only(running: Running) -> None:
 
 
 def test_the_probe_reads_broker_bookie_and_jvm(running: Running) -> None:
-    probe = BROKER.probe(running.cluster.nodes())
+    probe = BROKER.probe(running.cluster.endpoint(), running.cluster.nodes())
     assert probe is not None
     metrics = {(r.subject, r.metric) for r in probe.read()}
     wanted = {"heap_used_bytes", "gc_count_total", "cpu_seconds_total", "threads"}

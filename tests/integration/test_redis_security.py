@@ -69,7 +69,7 @@ def test_without_tls_or_password_not_even_a_ping_passes(running: Running) -> Non
 
 def test_the_probe_reads_through_tls_and_password(running: Running) -> None:
     nodes = running.cluster.nodes()
-    probe = running.broker.probe(nodes)
+    probe = running.broker.probe(running.endpoint, nodes)
     assert probe is not None
     assert {r.subject for r in probe.read()} == {f"broker:{node.name}" for node in nodes}
 

@@ -55,9 +55,9 @@ class Installation:
 
 @dataclass(frozen=True)
 class NodeInfo:
-    """One running server process. `urls` are where its own figures are read ("jolokia", "monitoring")."""
+    """One running server process. `urls` are where its own figures are read, by kind: addresses, never how to log in."""
 
-    name: str  # "kafka-1"
+    name: str  # the product's with a number
     pid: int
     urls: dict[str, str] = field(default_factory=dict)
 
@@ -66,7 +66,7 @@ class NodeInfo:
 class Reading:
     """One figure read from outside a broker. Names say the quantity, `unit` the unit."""
 
-    subject: str  # "host", "process:kafka-1", "jvm:kafka-1", "broker:kafka-1"
+    subject: str  # "host", or "process:", "jvm:" or "broker:" with a node's name
     metric: str
     value: float
     unit: str
@@ -78,6 +78,42 @@ class ComputedDurability:
 
     level: Durability
     because: dict[str, str]
+
+
+@dataclass(frozen=True)
+class CellProblem:
+    """Something that a cell asks of a broker and the broker cannot do.
+
+    `field` is where a workload says it: ("durability",), ("security", "user"), ("broker_settings", "num.io.threads"). The
+    broker's name, which a workload has between the last two, is put there by the workload's own checks.
+    """
+
+    field: tuple[str, ...]
+    message: str
+    value: str | None = None  # what was given
+    nearest: str | None = None  # a name that would be valid
+
+    def __str__(self) -> str:
+        said = "" if self.value is None else f" (got {self.value!r})"
+        near = "" if self.nearest is None else f"; did you mean {self.nearest!r}?"
+        return f"{'.'.join(self.field)}: {self.message}{said}{near}"
+
+
+@dataclass(frozen=True)
+class TestHints:
+    """What the contract suite must know about a broker, and users need not."""
+
+    nodes_in_every_run: tuple[int, ...] = (
+        1,
+    )  # numbers of nodes that start in seconds; others belong to `make test-all`
+    slow_to_start: bool = False  # tests that start a server of their own belong there too
+    levels_in_every_run: bool = True  # False: other tests reach all levels on one server
+    taken_port_in_every_run: bool = False  # its servers say within seconds that a port is taken
+    resends: bool = False  # its client sends again by itself: over a short break a message stays open
+    settles_after_death: bool = True  # False: after the server's death open messages wait for the engine's timeout
+    soon_again: Mapping[str, str] = field(default_factory=dict)  # broker settings: what a lost consumer held comes soon
+    advertise: Callable[[str], Mapping[str, str]] | None = None  # broker settings that send clients to this address
+    address_option: str | None = None  # of the endpoint: where drivers connect, if not at its addresses
 
 
 class Cluster(Protocol):
@@ -212,13 +248,14 @@ class Broker(Protocol):
     version: str
     kind: Literal["server", "calibration"]
     capabilities: Capabilities
+    test_hints: TestHints
 
     def installation(self) -> Installation: ...
 
     def install(self, progress: Progress) -> Installation:
         """Fetch, verify, unpack into the cache; resumable; no root; does nothing when already there."""
 
-    def problems(self, cell: CellPlan) -> list[str]:
+    def problems(self, cell: CellPlan) -> list[CellProblem]:
         """What this cell asks of this broker that it cannot do, beyond what Capabilities tell: unknown settings with
         the nearest valid name, contradictions. Empty is good."""
 
@@ -232,7 +269,8 @@ class Broker(Protocol):
 
     def consumer(self, plan: AgentPlan, number: int) -> Consumer: ...
 
-    def probe(self, nodes: tuple[NodeInfo, ...]) -> BrokerProbe | None: ...
+    def probe(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> BrokerProbe | None:
+        """Reads the figures of these nodes; where they must be logged in to, the way `endpoint` says."""
 
 
 @runtime_checkable

@@ -35,6 +35,23 @@ class Block:
     def __len__(self) -> int:
         return len(self.offsets)
 
+    def first(self, count: int) -> Block:
+        """The first `count` messages, all where there are no more. Copies nothing."""
+        return self if count >= len(self) else self.part(slice(count))
+
+    def part(self, which: slice | npt.NDArray[np.bool_]) -> Block:
+        """Some of the messages. Their numbers follow from `first_index` only where they are the first ones."""
+        keys = None if self.keys is None else self.keys[which]
+        return Block(
+            self.buffer, self.offsets[which], self.lengths[which], self.partitions[which], self.first_index, keys
+        )
+
+    def fitting(self, room_bytes: int, overhead_bytes: int = 0) -> int:
+        """How many messages from the first on fit, each with so much beside its payload. Not fewer than one: a message
+        that is larger than all the room goes alone."""
+        sizes = np.cumsum(self.lengths + overhead_bytes, dtype=np.int64)
+        return max(1, int(np.searchsorted(sizes, room_bytes, side="right")))
+
     def payloads(self) -> list[bytes]:
         """The messages as bytes objects, for clients that take nothing else."""
         n = len(self)

@@ -53,7 +53,7 @@ def watch(plan: ProbePlan, ends: list[int]) -> dict[str, object]:
     local = LocalProbes(plan, os.getppid())
     failures = local.failures
     try:
-        probe = broker_named(plan.broker).probe(tuple(n.info() for n in plan.nodes))
+        probe = broker_named(plan.broker).probe(plan.endpoint, tuple(n.info() for n in plan.nodes))
     except Exception as e:  # a broker folder's own code: without its figures the host's are still worth having
         failures[f"broker: {type(e).__name__}: {e}"] = 1
         probe = None

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.model.environment import ClockPair
-from brokerlab.model.plan import Frozen
+from brokerlab.model.plan import Endpoint, Frozen
 
 
 class WatchedNode(Frozen):
@@ -35,6 +35,7 @@ class ProbePlan(Frozen):
     cell: str
     repeat: int
     broker: str
+    endpoint: Endpoint  # how nodes are logged in to, where that is needed for their figures
     nodes: tuple[WatchedNode, ...] = ()
     agents: tuple[WatchedAgent, ...] = ()
     addresses: tuple[str, ...] = ()

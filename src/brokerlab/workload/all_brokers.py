@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from brokerlab.brokers.contract import Broker
+from brokerlab.brokers.contract import Broker, CellProblem
 from brokerlab.errors import Problem
 from brokerlab.model.plan import Endpoint, LeftOut
 from brokerlab.workload.fields import ALL, Workload
-from brokerlab.workload.tree import SETTINGS, Path, Tree
+from brokerlab.workload.tree import SETTINGS, Tree
 
 BrokerNamed = Callable[[str], Broker]
 
@@ -39,11 +39,11 @@ class AllBrokers:
                 self.left_out[LeftOut(broker=name, reason=self._why_not[name])] = None
         return [name for name in servers if not self._why_not[name]]
 
-    def leave_out(self, name: str, refusals: list[tuple[Path, str]], tree: Tree) -> tuple[list[tuple[Path, str]], bool]:
+    def leave_out(self, name: str, refusals: list[CellProblem], tree: Tree) -> tuple[list[CellProblem], bool]:
         """What of the refusals is the user's mistake, a setting written for this broker; and whether it is left out for
         the others, which it cannot do."""
-        mistakes = [(path, said) for path, said in refusals if path[0] in SETTINGS and tree.get(path) is not None]
-        reasons = [said for path, said in refusals if (path, said) not in mistakes]
+        mistakes = [one for one in refusals if one.field[0] in SETTINGS and tree.get(one.field) is not None]
+        reasons = [one.message for one in refusals if one not in mistakes]
         for reason in reasons:
             self.left_out[LeftOut(broker=name, reason=reason.removeprefix(f"{name}: ").removeprefix(f"{name} "))] = None
         return mistakes, bool(reasons)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
 
-from brokerlab.brokers.contract import Broker
+from brokerlab.brokers.contract import Broker, CellProblem
 from brokerlab.errors import NotFoundError, Problem, WorkloadError
 from brokerlab.model.plan import CellPlan, Endpoint, LeftOut, RunPlan, SmallestDifference
 from brokerlab.workload import shipped
@@ -129,20 +129,19 @@ def _checked(
             refusals, left_out = all_brokers.leave_out(name, refusals, tree)
         if not left_out:
             cells.append(cell)
-        for where, message in refusals:
-            named = where != ("brokers",)
-            problems.add(tree.problem(where if named else path, message, with_value=named))
+        for refusal in refusals:
+            problems.add(tree.refusal(refusal.field, refusal.message, refusal.value, refusal.nearest))
     return workload, cells
 
 
-def _refusals(cell: CellPlan, broker: Broker) -> list[tuple[Path, str]]:
+def _refusals(cell: CellPlan, broker: Broker) -> list[CellProblem]:
     """What the broker cannot do; where Capabilities refuse already, it is asked about settings given only."""
     refused = list(capability_problems(cell, broker))
     own = list(own_problems(cell, broker))
     given = {("broker_settings", s) for s in cell.broker_settings} | {
         ("client_settings", s) for s in cell.client_settings
     }
-    return refused + [(path, said) for path, said in own if not refused or (path[0], path[-1]) in given]
+    return refused + [one for one in own if not refused or (one.field[0], one.field[-1]) in given]
 
 
 def _already_said(wrong: list[Problem]) -> set[str]:

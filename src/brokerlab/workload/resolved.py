@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 
-from brokerlab.brokers.contract import Capabilities
+from brokerlab.brokers.contract import Capabilities, CellProblem
 from brokerlab.model import plan
 from brokerlab.model.plan import Durability, Endpoint
 from brokerlab.workload.fields import Security, Workload
@@ -37,10 +37,11 @@ def security(given: Security | None, folder: FilePath, *, own_cluster: bool) -> 
     return plan.Security(tls=given.tls, ca_file=trusted, user=given.user, password=password)
 
 
-def endpoint_problems(workload: Workload, broker: str, endpoint: Endpoint | None) -> Iterator[tuple[Path, str]]:
+def endpoint_problems(workload: Workload, broker: str, endpoint: Endpoint | None) -> Iterator[CellProblem]:
     """What cannot be said of a broker the user runs."""
     if endpoint is not None and workload.durability in WORDS:
-        yield ("durability",), f"{broker} is given with --endpoint: name the level it is set up for, L1 to L4"
+        said = f"{broker} is given with --endpoint: name the level it is set up for, L1 to L4"
+        yield CellProblem(("durability",), said)
 
 
 def ca_file_problems(workload: Workload, endpoints: bool) -> Iterator[tuple[Path, str]]:

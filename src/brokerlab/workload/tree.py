@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -90,6 +90,13 @@ class Tree:
         at = self.origin(path)
         text = at.text if with_value and path in self.origins and not _may_be_secret(path_text(path), at.text) else None
         return Problem(at.file, at.line, path_text(path) or "workload", message, text, nearest)
+
+    def refusal(self, path: Path, message: str, value: str | None, nearest: str | None) -> Problem:
+        """What a broker refuses at the path. Its own words about the value count where none was written there."""
+        found = self.problem(path, message, with_value=True, nearest=nearest)
+        if found.value is not None or value is None or _may_be_secret(path_text(path), value):
+            return found
+        return replace(found, value=value)
 
 
 def _may_be_secret(name: str, value: str) -> bool:

@@ -9,6 +9,15 @@ from brokerlab.brokers.faulty.draws import NONE, draw_delays_ns, draw_faults
 from brokerlab.brokers.faulty.server import damaged
 from brokerlab.brokers.faulty.settings import SHARES, Delay, Faults, Stall, parse_delay, parse_faults, problems
 from brokerlab.model.header import HEADER, HEADER_BYTES
+from brokerlab.model.plan import (
+    CellPlan,
+    ConsumersPlan,
+    Durability,
+    PayloadPlan,
+    PhasesPlan,
+    ProducersPlan,
+    SchedulePlan,
+)
 
 N = 200_000
 
@@ -32,6 +41,24 @@ def test_settings_are_read_as_written() -> None:
     assert parse_delay("uniform(1ms, 9ms)") == Delay("uniform", 1e6, 9e6)
 
 
+def cell(broker_settings: dict[str, str], client_settings: dict[str, str] | None = None) -> CellPlan:
+    return CellPlan(
+        cell="c01",
+        label="",
+        broker="faulty",
+        nodes=1,
+        durability=Durability.L4,
+        destinations=1,
+        partitions=1,
+        producers=ProducersPlan(count=1, agents=1, schedule=SchedulePlan(rate_per_s=1), payload=PayloadPlan()),
+        consumers=ConsumersPlan(groups=1, per_group=1, agents_per_group=1),
+        phases=PhasesPlan(warm_up_s=0, measure_s=1, drain_limit_s=1),
+        parameters={},
+        broker_settings=broker_settings,
+        client_settings=client_settings or {},
+    )
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -49,12 +76,12 @@ def test_settings_are_read_as_written() -> None:
     ],
 )
 def test_what_cannot_be_understood_is_said(settings: dict[str, str], said: str) -> None:
-    (problem,) = problems(settings, {})
-    assert said in problem
+    (problem,) = problems(cell(settings))
+    assert said in str(problem)
 
 
 def test_all_problems_are_reported_together() -> None:
-    assert len(problems({"loss": "x", "stall": "y", "dela": "z"}, {"window": "1"})) == 4
+    assert len(problems(cell({"loss": "x", "stall": "y", "dela": "z"}, {"window": "1"}))) == 4
 
 
 def test_shares_are_drawn_as_often_as_asked_and_never_two_on_one_message() -> None:

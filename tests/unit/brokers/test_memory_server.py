@@ -12,21 +12,59 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brokerlab.brokers.memory.cluster import MemoryAdmin, MemoryCluster
-from brokerlab.brokers.memory.connection import connect
+from brokerlab.brokers.memory.admin import MemoryAdmin
+from brokerlab.brokers.memory.cluster import MemoryCluster
+from brokerlab.brokers.memory.connection import MemoryLink
 from brokerlab.brokers.memory.protocol import PUBLISH, PUBLISH_HEAD, SETTLED, SETTLED_RANGE, frame
 from brokerlab.errors import BrokerDiedError, BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED
+from brokerlab.model.plan import (
+    CellPlan,
+    ConsumersPlan,
+    Durability,
+    PayloadPlan,
+    PhasesPlan,
+    ProducersPlan,
+    SchedulePlan,
+)
 
 
 def deadline() -> int:
     return time.monotonic_ns() + 60_000_000_000
 
 
+CELL = CellPlan(
+    cell="c01",
+    label="",
+    broker="memory",
+    nodes=1,
+    durability=Durability.L4,
+    destinations=1,
+    partitions=1,
+    producers=ProducersPlan(count=1, agents=1, schedule=SchedulePlan(rate_per_s=1), payload=PayloadPlan()),
+    consumers=ConsumersPlan(groups=1, per_group=1, agents_per_group=1),
+    phases=PhasesPlan(warm_up_s=0, measure_s=1, drain_limit_s=1),
+    parameters={},
+    broker_settings={},
+    client_settings={},
+)
+
+
+class SmallCluster(MemoryCluster):
+    @staticmethod
+    def arguments(cell: CellPlan) -> list[str]:  # noqa: ARG004
+        return ["--retain-bytes", "1000", "--limit-bytes", "2000"]
+
+
+class CannotStart(MemoryCluster):
+    @staticmethod
+    def arguments(cell: CellPlan) -> list[str]:  # noqa: ARG004
+        return ["--nonsense"]
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[MemoryCluster]:
-    sizes = ["--retain-bytes", "1000", "--limit-bytes", "2000"]
-    made = MemoryCluster("memory", "brokerlab.brokers.memory.server", sizes, tmp_path / "data", tmp_path / "logs")
+    made = SmallCluster(CELL, None, tmp_path / "data", tmp_path / "logs")
     made.start()
     try:
         made.wait_ready(deadline())
@@ -37,23 +75,27 @@ def cluster(tmp_path: Path) -> Iterator[MemoryCluster]:
 
 def publish(cluster: MemoryCluster, size: int) -> int:
     """One message; its outcome."""
-    connection = connect(cluster.endpoint(), ("d",), 1)
+    link = MemoryLink.open(cluster.endpoint(), "test")
+    outcomes: list[int] = []
+    link.on_frame = lambda kind, body: (
+        outcomes.append(int(np.frombuffer(body, SETTLED_RANGE)["outcome"][0])) if kind == SETTLED else None
+    )
     try:
+        link.subscribe(("d",), 1)
         columns = np.array([size, 0], "<i4").tobytes()
-        connection.write(frame(PUBLISH, PUBLISH_HEAD.pack(0, 1), columns, bytes(size)))
+        link.write(frame(PUBLISH, PUBLISH_HEAD.pack(0, 1), columns, bytes(size)))
         until = deadline()
-        while time.monotonic_ns() < until:
-            connection.wait(1.0)
-            for kind, body in connection.frames():
-                if kind == SETTLED:
-                    return int(np.frombuffer(body, SETTLED_RANGE)["outcome"][0])
+        while not outcomes:
+            assert time.monotonic_ns() < until, "no answer"
+            link.wait(1.0)
+            link.pump()
     finally:
-        connection.close()
-    raise AssertionError("no answer")
+        link.abandon()
+    return outcomes[0]
 
 
 def test_a_full_server_refuses_definitely(cluster: MemoryCluster) -> None:
-    MemoryAdmin(cluster.endpoint()).create(("d",), 1, ("g",))
+    MemoryAdmin(cluster.endpoint(), CELL).create(("d",), 1, ("g",))
     assert publish(cluster, 2500) == ACKNOWLEDGED
     assert publish(cluster, 10) == REJECTED
 
@@ -70,17 +112,17 @@ def test_a_client_that_talks_nonsense_harms_only_itself(cluster: MemoryCluster) 
             s.settimeout(60)
             with contextlib.suppress(ConnectionResetError):
                 assert s.recv(100) == b"", "the server hangs up"
-    MemoryAdmin(cluster.endpoint()).create(("d",), 1, ())
+    MemoryAdmin(cluster.endpoint(), CELL).create(("d",), 1, ())
     assert publish(cluster, 10) == ACKNOWLEDGED
 
 
 def test_a_destination_that_does_not_exist_is_refused_with_what_to_do(cluster: MemoryCluster) -> None:
     with pytest.raises(BrokerError, match=r"(?s)no destination is called 'e'.*create the destination"):
-        connect(cluster.endpoint(), ("e",), 1)
+        MemoryLink.open(cluster.endpoint(), "test").subscribe(("e",), 1)
 
 
 def test_a_server_that_cannot_start_is_reported_with_its_last_words(tmp_path: Path) -> None:
-    bad = MemoryCluster("memory", "brokerlab.brokers.memory.server", ["--nonsense"], tmp_path / "d", tmp_path / "l")
+    bad = CannotStart(CELL, None, tmp_path / "d", tmp_path / "l")
     bad.start()
     try:
         with pytest.raises(BrokerDiedError, match="--retain-bytes"):

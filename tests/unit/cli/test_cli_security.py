@@ -35,7 +35,7 @@ def _own_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def memory_with_security(monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory broker, saying that it can be asked for both; whether it could is not asked here."""
     can = replace(MEMORY.capabilities, security=("tls", "password"))
-    monkeypatch.setattr(type(MEMORY), "capabilities", can)
+    monkeypatch.setattr("brokerlab.brokers.memory.broker.BROKER", replace(MEMORY, capabilities=can))
 
 
 def _brokerlab(*args: str | Path) -> Result:

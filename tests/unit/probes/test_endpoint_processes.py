@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from brokerlab.model.environment import ClockPair
+from brokerlab.model.plan import Endpoint
 from brokerlab.probes.endpoint import listening_processes, loopback_ports
 from brokerlab.probes.plan import ProbePlan
 from brokerlab.probes.sampler import LocalProbes
@@ -43,6 +44,7 @@ def test_a_broker_the_user_runs_here_is_watched_like_a_node(tmp_path: Path, list
         cell="c01",
         repeat=1,
         broker="kafka",
+        endpoint=Endpoint(addresses=(f"127.0.0.1:{listening_port}",)),
         directory=str(tmp_path),
         addresses=(f"127.0.0.1:{listening_port}",),
         clock=ClockPair(mono_ns=0, unix_ns=0),

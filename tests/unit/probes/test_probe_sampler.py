@@ -25,6 +25,7 @@ def _plan(directory: Path, **changes: Any) -> dict[str, Any]:
     own = os.getpid()
     return {
         "run": "r", "cell": "c01", "repeat": 2, "broker": "no-such-broker",
+        "endpoint": {"addresses": ["127.0.0.1:1"]},
         "nodes": [{"name": "node-1", "pid": own, "urls": {}}], "agents": [{"name": "producer-1", "pid": own}],
         "directory": str(directory), "interval_s": 0.1,
         "clock": {"mono_ns": time.monotonic_ns(), "unix_ns": time.time_ns()}, **changes,

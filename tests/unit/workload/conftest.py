@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from brokerlab.brokers.contract import Capabilities
+from brokerlab.brokers.contract import Capabilities, CellProblem
 from brokerlab.errors import NotFoundError
 from brokerlab.model.plan import Durability
 
@@ -36,9 +36,9 @@ class PlannedBroker:
 
     def problems(self, cell):
         known = ("flush.messages", "threads", "broker.session.timeout.ms")
-        found = [f"broker_settings.{s}: no such setting" for s in cell.broker_settings if s not in known]
+        found = [CellProblem(("broker_settings", s), "no such setting") for s in cell.broker_settings if s not in known]
         if cell.broker_settings.get("threads") == "0":
-            found += ["durability: never without threads", "nothing goes without threads"]
+            found += [CellProblem(("durability",), "never without threads")]
         return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from brokerlab.brokers.contract import Installation
+from brokerlab.brokers.contract import CellProblem, Installation
 from brokerlab.errors import WorkloadError
 from brokerlab.model.plan import Endpoint, RunPlan
 from brokerlab.workload.load import plan_workload
@@ -132,7 +132,7 @@ def test_a_wrong_setting_is_a_mistake_even_among_all(plan):
 def test_settings_nobody_gave_are_nobodys_mistake(plan, named):
     """What a broker finds about its own defaults is a reason to leave it out, or follows from one."""
     plain = named("plain")
-    plain.problems = lambda _cell: ["client_settings.replicas: a master has -1"]
+    plain.problems = lambda _cell: [CellProblem(("client_settings", "replicas"), "a master has -1")]
     assert left_out(plan(BASE, brokers=["all"]))[-1] == ("plain", "a master has -1")
     three = left_out(plan(BASE, brokers=["all"], overrides=["cluster.nodes=3", "durability=L1"]))
     assert [reason for broker, reason in three if broker == "plain"] == ["runs with 1 node here"]

@@ -1,43 +1,28 @@
-"""The faulty broker's front door."""
+"""The faulty broker's front door: the memory broker's, but for its server and settings."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Literal
 
-from brokerlab.brokers.contract import Cluster
-from brokerlab.brokers.memory.broker import CAPABILITIES, MemoryBroker
-from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.brokers.kit.recipes import Shipped
+from brokerlab.brokers.memory.broker import BROKER as MEMORY
+from brokerlab.model.plan import Endpoint
 
-
-class FaultyBroker(MemoryBroker):
-    """The memory broker, but for its server and settings."""
-
-    name = "faulty"
-    product = "brokerlab memory broker with scripted faults"
-    kind: Literal["server", "calibration"] = "calibration"
-    capabilities = replace(
-        CAPABILITIES,
+BROKER = replace(
+    MEMORY,
+    name="faulty",
+    product="brokerlab memory broker with scripted faults",
+    capabilities=replace(
+        MEMORY.capabilities,
         acknowledgement="none that can be relied on: messages are lost, doubled or damaged on purpose, and counted",
-    )
-
-    def problems(self, cell: CellPlan) -> list[str]:
-        from brokerlab.brokers.faulty import settings
-
-        return settings.problems(cell.broker_settings, cell.client_settings)
-
-    def cluster(self, cell: CellPlan, directory: Path, logs: Path) -> Cluster:
-        from brokerlab.brokers.faulty.settings import NAMES
-        from brokerlab.brokers.memory.cluster import MemoryCluster
-        from brokerlab.brokers.memory.settings import DEFAULTS, size_arguments
-
-        given = cell.broker_settings
-        sizes = size_arguments({k: v for k, v in given.items() if k in DEFAULTS})
-        faults = json.dumps({k: v for k, v in given.items() if k in NAMES})
-        module = "brokerlab.brokers.faulty.server"
-        return MemoryCluster(self.name, module, [*sizes, "--faults", faults], directory, logs)
+    ),
+    recipe=Shipped(broker="faulty", version="1"),
+    parts=replace(
+        MEMORY.parts,
+        cluster="brokerlab.brokers.faulty.cluster:FaultyCluster",
+        problems="brokerlab.brokers.faulty.settings:problems",
+    ),
+)
 
 
 def injected(endpoint: Endpoint) -> dict[str, int]:
@@ -45,6 +30,3 @@ def injected(endpoint: Endpoint) -> dict[str, int]:
     from brokerlab.brokers.memory.connection import ask
 
     return {name: int(count) for name, count in ask(endpoint, {"do": "injected"}).items()}
-
-
-BROKER = FaultyBroker()

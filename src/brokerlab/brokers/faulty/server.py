@@ -244,7 +244,7 @@ def main() -> None:
     given = parser.parse_args()
     faults, problems = parse_faults(json.loads(given.faults))
     if problems:
-        parser.error("; ".join(problems))
+        parser.error("; ".join(map(str, problems)))
     # Delays are known to the microsecond only if the kernel does not round timers up.
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
     server = FaultyServer(given.port, given.retain_bytes, given.limit_bytes, faults)

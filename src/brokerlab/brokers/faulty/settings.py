@@ -7,8 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from brokerlab.brokers.contract import CellProblem
 from brokerlab.brokers.kit.setting_checks import unknown_names
 from brokerlab.brokers.memory import settings as memory_settings
+from brokerlab.model.plan import CellPlan
 
 SHARES = ("loss", "duplication", "reordering", "corruption", "reject", "drop_ack")
 NAMES = ("seed", "delay", "stall", *SHARES)
@@ -57,7 +59,7 @@ class Faults:
 def parse_duration_ns(text: str) -> float:
     found = _DURATION.fullmatch(text)
     if found is None:
-        raise ValueError(f"must be a duration such as 2ms or 1.5s (got {text.strip()!r})")
+        raise ValueError("must be a duration such as 2ms or 1.5s")
     return float(found[1]) * _NS[found[2]]
 
 
@@ -97,47 +99,48 @@ def _number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ValueError(f"must be a number (got {text.strip()!r})")
+        raise ValueError("must be a number")
     return value
 
 
 def _share(text: str) -> float:
     value = _number(text)
     if not 0 <= value <= 1:
-        raise ValueError(f"must be between 0 and 1 (got {text!r})")
+        raise ValueError("must be between 0 and 1")
     return value
 
 
 def _seed(text: str) -> int:
     if not text.isdecimal() or int(text) >= 1 << 64:
-        raise ValueError(f"must be a whole number below 2^64 (got {text!r})")
+        raise ValueError("must be a whole number below 2^64")
     return int(text)
 
 
 _PARSERS = {"seed": _seed, "delay": parse_delay, "stall": parse_stall} | dict.fromkeys(SHARES, _share)
 
 
-def parse_faults(settings: Mapping[str, str]) -> tuple[Faults, list[str]]:
+def parse_faults(settings: Mapping[str, str]) -> tuple[Faults, list[CellProblem]]:
     """The faults, and every problem found; names that are not ours are ignored here."""
     values: dict[str, object] = {}
-    problems: list[str] = []
+    problems: list[CellProblem] = []
     for name in NAMES:
         if name in settings:
             try:
                 values[name] = _PARSERS[name](settings[name])
             except ValueError as e:
-                problems.append(f"broker_settings.{name}: {e}")
+                problems.append(CellProblem(("broker_settings", name), str(e), settings[name]))
     faults = Faults(**values)  # type: ignore[arg-type]
     total = sum(getattr(faults, name) for name in SHARES)
     if total > 1:
-        problems.append(f"broker_settings: {' + '.join(SHARES)} must not exceed 1 (got {total:g})")
+        message = f"{' + '.join(SHARES)} must not exceed 1"
+        problems.append(CellProblem(("broker_settings",), message, f"{total:g}"))
     return faults, problems
 
 
-def problems(broker_settings: Mapping[str, str], client_settings: Mapping[str, str]) -> list[str]:
+def problems(cell: CellPlan) -> list[CellProblem]:
     return [
-        *unknown_names("broker_settings", broker_settings, (*NAMES, *memory_settings.DEFAULTS)),
-        *unknown_names("client_settings", client_settings, ()),
-        *memory_settings.size_problems(broker_settings),
-        *parse_faults(broker_settings)[1],
+        *unknown_names("broker_settings", cell.broker_settings, (*NAMES, *memory_settings.DEFAULTS)),
+        *unknown_names("client_settings", cell.client_settings, ()),
+        *memory_settings.size_problems(cell.broker_settings),
+        *parse_faults(cell.broker_settings)[1],
     ]

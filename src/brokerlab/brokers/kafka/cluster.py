@@ -7,25 +7,25 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kafka import security, server
 from brokerlab.brokers.kafka.access import leader_of
 from brokerlab.brokers.kafka.archive import archive_of, make_once
-from brokerlab.brokers.kafka.install import VERSION, KafkaJars
+from brokerlab.brokers.kafka.install import VERSION, KafkaJars, kafka_jars
 from brokerlab.brokers.kafka.probe import READABLE, JolokiaProbe
 from brokerlab.brokers.kafka.readiness import prove_ready
-from brokerlab.brokers.kit.certificates import Certificates, make_certificates
-from brokerlab.brokers.kit.local import LocalCluster
+from brokerlab.brokers.kafka.settings import server_settings
+from brokerlab.brokers.kit.java import NOT_OURS, log4j_properties
+from brokerlab.brokers.kit.local import LocalCluster, write_private
+from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.errors import BrokerError
 from brokerlab.install.cache import entry, exclusive, write_whole
 from brokerlab.install.java import Java
-from brokerlab.model.plan import Endpoint, Security
-from brokerlab.processes.ports import HeldPorts
-from brokerlab.processes.process import ServerProcess, inherited_environment, stop_together
-from brokerlab.processes.readiness import wait_until
+from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.processes.process import inherited_environment, stop_together
 
 _STOP_GRACE_S = 20.0
 # A controller that leads waits 5 s for a successor, and here all are going. A node that is killed before it has closed
@@ -33,7 +33,6 @@ _STOP_GRACE_S = 20.0
 _STOP_TOGETHER_GRACE_S = 2.5
 _FIRST_FIGURES_S = 20.0
 _ARCHIVING_S = 60.0
-_OF_THE_USERS_SHELL = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")  # no part of what was asked
 
 
 class KafkaCluster(LocalCluster):
@@ -41,44 +40,25 @@ class KafkaCluster(LocalCluster):
     CanLoseANode."""
 
     def __init__(
-        self,
-        nodes: int,
-        own_settings: Mapping[str, str],
-        directory: Path,
-        logs: Path,
-        java: Java,
-        jars: KafkaJars,
-        demanded: Security | None = None,
-        archive_to: Path | None = None,
+        self, cell: CellPlan, programs: JavaServer, directory: Path, logs: Path, archive_to: Path | None = None
     ) -> None:
         """With `archive_to`, Java writes its archive of classes there when it ends; it refuses to with an agent, so there
         are no figures to read from such a node."""
-        self._directory = directory.absolute()
-        self._logs = logs.absolute()
-        self._own_settings = dict(own_settings)
-        self._java = java
-        self._jars = jars
-        self._demanded = demanded
+        super().__init__(cell, directory, logs, ports=3 * cell.nodes)
+        self._programs, self._java, self._jars = programs, programs.java, kafka_jars(programs.jars)
         self._servers_password = secrets.token_urlsafe(24)
-        self._certificates: Certificates | None = None
-        self._held = HeldPorts(3 * nodes)
         ports = iter(self._held.numbers)
         self._layouts = [
             server.NodeLayout(i, next(ports), next(ports), next(ports), self._directory / f"kafka-{i}")
-            for i in range(1, nodes + 1)
+            for i in range(1, cell.nodes + 1)
         ]
-        self._archive = None if archive_to is not None else archive_of(java, jars)
-        size = server.jvm_size(nodes)
-        self._processes = [
-            ServerProcess(
-                layout.name,
-                server.java_command(java.path, jars, layout, size, self._java_options(layout, archive_to)),
-                self._logs / f"{layout.name}.log",
-                layout.directory,
-                inherited_environment(demanded, *_OF_THE_USERS_SHELL),
-            )
-            for layout in self._layouts
-        ]
+        self._archive = None if archive_to is not None else archive_of(self._java, self._jars)
+        size = server.jvm_size(cell.nodes)
+        env = inherited_environment(cell.security, *NOT_OURS)
+        for layout in self._layouts:
+            options = self._java_options(layout, archive_to)
+            command = server.java_command(self._java.path, self._jars, layout, size, options)
+            self._processes.append(self._server(layout.name, command, env))
 
     def _java_options(self, layout: server.NodeLayout, archive_to: Path | None) -> list[str]:
         if archive_to is not None:
@@ -90,8 +70,8 @@ class KafkaCluster(LocalCluster):
             make_once(self._archive, self._run_for_an_archive)
         checkpoint = bootstrap_checkpoint(self._java, self._jars)
         cluster_id = server.new_id()
-        if self._demanded is not None and self._demanded.tls and self._certificates is None:
-            self._certificates = make_certificates(self._directory / "certificates")
+        self._make_certificates()
+        if self._certificates is not None:
             security.write_keystore(self._certificates)
         for layout in self._layouts:
             self._write_files(layout, cluster_id, checkpoint)
@@ -101,35 +81,31 @@ class KafkaCluster(LocalCluster):
     def _write_files(self, layout: server.NodeLayout, cluster_id: str, checkpoint: bytes) -> None:
         layout.data.mkdir(parents=True, exist_ok=True)
         (layout.directory / "tmp").mkdir(exist_ok=True)
+        wanted = self._cell.security
         demanded: dict[str, str] = {}
-        if self._demanded is not None:
-            demanded = security.server_settings(self._demanded, self._certificates, self._servers_password)
-        protocol = security.protocol(self._demanded)
-        layout.properties.touch(mode=0o600)  # it may have a password in it
-        layout.properties.write_text(
-            server.server_properties(layout, self._layouts, self._own_settings, protocol, demanded)
-        )
-        (layout.directory / "log4j2.properties").write_text(server.log4j_properties())
+        if wanted is not None:
+            demanded = security.server_settings(wanted, self._certificates, self._servers_password)
+        own, protocol = server_settings(self._cell.broker_settings), security.protocol(wanted)
+        write_private(layout.properties, server.server_properties(layout, self._layouts, own, protocol, demanded))
+        (layout.directory / "log4j2.properties").write_text(log4j_properties())
         (layout.directory / "jolokia-policy.xml").write_text(server.jolokia_policy(READABLE))
         if not (layout.data / "meta.properties").exists():  # started again: the data is still formatted
             (layout.data / "bootstrap.checkpoint").write_bytes(checkpoint)
             (layout.data / "meta.properties").write_text(server.meta_properties(layout, cluster_id))
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
-        wait_until(
-            "Kafka's ports to answer",
-            self._all_listen,
-            deadline_mono_ns,
-            died=self.dead_nodes,
-            log_tail=self.log_tail,
-        )
-        prove_ready(self.endpoint(), len(self._layouts), deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail)
+        def until(what: str, condition: Callable[[], bool]) -> None:
+            self._wait(what, condition, deadline_mono_ns, every_s=0.1)
+
+        until("Kafka's ports to answer", self._all_listen)
+        prove_ready(self.endpoint(), len(self._layouts), until)
         if self._archive is not None:
             # The first request loads the agents' classes and takes longer than a probe waits: not during a run.
-            JolokiaProbe(self.nodes(), _FIRST_FIGURES_S).read()
+            JolokiaProbe(self.endpoint(), self.nodes(), _FIRST_FIGURES_S).read()
 
     def _run_for_an_archive(self, directory: Path, archive: Path) -> None:
-        node = KafkaCluster(1, {}, directory, directory / "logs", self._java, self._jars, archive_to=archive)
+        plain = self._cell.model_copy(update={"nodes": 1, "broker_settings": {}, "security": None})
+        node = KafkaCluster(plain, self._programs, directory, directory / "logs", archive_to=archive)
         try:
             node.start()
             node.wait_ready(time.monotonic_ns() + round(_ARCHIVING_S * 1e9))
@@ -143,11 +119,7 @@ class KafkaCluster(LocalCluster):
         return True
 
     def endpoint(self) -> Endpoint:
-        addresses = tuple(f"127.0.0.1:{layout.client_port}" for layout in self._layouts)
-        demanded = self._demanded
-        if demanded is not None and demanded.tls:
-            demanded = demanded.model_copy(update={"ca_file": str(self._directory / "certificates" / "ca.pem")})
-        return Endpoint(addresses=addresses, security=demanded)
+        return self._endpoint([layout.client_port for layout in self._layouts])
 
     def nodes(self) -> tuple[NodeInfo, ...]:
         return tuple(

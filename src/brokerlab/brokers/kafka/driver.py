@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,9 @@ import numpy as np
 from brokerlab.brokers.kafka.backlog import NOTHING_RECEIVED, Backlog, assigned_partitions
 from brokerlab.brokers.kafka.client import consumer_properties, producer_properties, window
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
+from brokerlab.brokers.kit.settling import Settling
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import NOTHING_SETTLED, REJECTED, Block, Deliveries, Settlements, no_deliveries
+from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, Block, Deliveries, Settlements, no_deliveries
 from brokerlab.model.plan import AgentPlan
 
 if TYPE_CHECKING:
@@ -49,10 +49,7 @@ class PythonProducer:
         self._partitions = plan.partitions
         self._window = window(plan)
         self._in_flight = 0
-        self._indices: list[int] = []
-        self._outcomes: list[int] = []
-        self._times: list[int] = []
-        self._errors: Counter[str] = Counter()
+        self._settling = Settling()
         self._client = connect(Producer, producer_properties(plan))
 
     def send(self, block: Block) -> int:
@@ -78,34 +75,18 @@ class PythonProducer:
         for message in messages:
             error = message.get("_error")
             if error is not None:
-                self._settle(message["callback"].args[0], REJECTED)
-                self._errors[error.name()] += 1
+                self._settling.add_one(message["callback"].args[0], REJECTED, error.name())
 
     def _report(self, index: int, error: KafkaError | None, message: Message) -> None:  # noqa: ARG002
         if error is None:
-            self._settle(index, 0)
+            self._settling.add_one(index, ACKNOWLEDGED)
         else:
-            self._settle(index, outcome_of(error.code()))
-            self._errors[error.name()] += 1
-
-    def _settle(self, index: int, outcome: int) -> None:
-        self._indices.append(index)
-        self._outcomes.append(outcome)
-        self._times.append(time.monotonic_ns())
+            self._settling.add_one(index, outcome_of(error.code()), error.name())
 
     def settled(self) -> Settlements:
         self._client.poll(0)
-        if not self._indices:
-            return NOTHING_SETTLED
-        settlements = Settlements(
-            np.array(self._indices, np.int64),
-            np.array(self._outcomes, np.uint8),
-            np.array(self._times, np.int64),
-            dict(self._errors),
-        )
-        self._in_flight -= len(self._indices)
-        self._indices, self._outcomes, self._times = [], [], []
-        self._errors.clear()
+        settlements = self._settling.take()
+        self._in_flight -= len(settlements)
         return settlements
 
     def close(self, deadline_mono_ns: int) -> None:

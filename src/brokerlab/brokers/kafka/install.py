@@ -1,15 +1,16 @@
-"""Kafka's jars, from the lock file beside this module. `python -m brokerlab.brokers.kafka.install` makes it anew."""
+"""Kafka's jars. `python -m brokerlab.brokers.kafka.install` makes the lock file anew that names them."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from brokerlab.install.cache import Progress
-from brokerlab.install.maven import install_artifacts, lock_lines, missing, read_lock
+from brokerlab.brokers.kafka.broker import BROKER
+from brokerlab.install.maven import lock_lines
 
-VERSION = "4.3.1"
+VERSION = BROKER.version
 LOCK_FILE = Path(__file__).with_name("kafka.lock")
 # All of a closure or nothing: with jars left out, followers died quietly and acks=all never came.
 ROOTS = (
@@ -28,21 +29,10 @@ class KafkaJars:
     agent: Path
 
 
-def installed_jars() -> KafkaJars | None:
-    """The jars, if all of them are in the cache."""
-    artifacts = read_lock(LOCK_FILE)
-    if missing(artifacts):
-        return None
-    agent = next(a for a in artifacts if a.coordinate == AGENT)
-    return KafkaJars(tuple(a.path for a in artifacts if a is not agent), agent.path)
-
-
-def install_jars(progress: Progress) -> KafkaJars:
-    """Fetch what is missing. Raises InstallError."""
-    install_artifacts(read_lock(LOCK_FILE), progress)
-    jars = installed_jars()
-    assert jars is not None
-    return jars
+def kafka_jars(installed: Sequence[Path]) -> KafkaJars:
+    """Told apart: the agent is no part of the class path."""
+    agent = next(path for path in installed if path.name.startswith(AGENT.split(":")[1]))
+    return KafkaJars(tuple(path for path in installed if path != agent), agent)
 
 
 def write_lock() -> None:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
-from urllib.error import URLError
-from urllib.request import ProxyHandler, Request, build_opener
 
 from brokerlab.brokers.contract import NodeInfo, Reading
+from brokerlab.brokers.kit.http_reader import ask
+from brokerlab.model.plan import Endpoint
 
 # The agent answers only requests that say they come from here: a page in a browser cannot say so.
 JOLOKIA_ORIGIN = "http://brokerlab.invalid"
@@ -112,9 +112,13 @@ def _collections(node: str, collectors: Mapping[str, Mapping[str, float]] | None
 class JolokiaProbe:
     """Reads all nodes that have a Jolokia address, at the same time: a slow one must not keep the others waiting."""
 
-    def __init__(self, nodes: tuple[NodeInfo, ...], timeout_s: float = _TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,  # noqa: ARG002 - figures need no login
+        nodes: tuple[NodeInfo, ...],
+        timeout_s: float = _TIMEOUT_S,
+    ) -> None:
         self._addresses = {node.name: node.urls["jolokia"] for node in nodes if "jolokia" in node.urls}
-        self._open = build_opener(ProxyHandler({})).open  # a proxy of the environment must not see loopback
         self._body = bulk_request()
         self._timeout_s = timeout_s
 
@@ -126,10 +130,10 @@ class JolokiaProbe:
             return [reading for of_node in read for reading in of_node]
 
     def _read_node(self, name: str, url: str) -> list[Reading]:
-        request = Request(url, self._body, {"Content-Type": "application/json", "Origin": JOLOKIA_ORIGIN})
+        headers = {"Content-Type": "application/json", "Origin": JOLOKIA_ORIGIN}
         try:
-            with self._open(request, timeout=self._timeout_s) as response:
-                answers = json.load(response)
-        except (URLError, OSError, ValueError):
+            answer = ask(url, method="POST", body=self._body, headers=headers, seconds=self._timeout_s)
+            answers = json.loads(answer.text)
+        except (OSError, ValueError):
             return []
         return readings_of(name, answers) if isinstance(answers, list) else []

@@ -7,35 +7,24 @@ from typing import Any
 
 from brokerlab.brokers.kafka.client import admin_properties
 from brokerlab.model.plan import Endpoint
-from brokerlab.processes.readiness import wait_until
 
 _TOPIC = "brokerlab-ready"
 _STEP_S = 5.0
 REPLICAS_MOST = 3  # what the replicated levels ask for
 
 
-def prove_ready(
-    endpoint: Endpoint,
-    nodes: int,
-    deadline_mono_ns: int,
-    *,
-    died: Callable[[], tuple[str, ...]],
-    log_tail: Callable[[], str],
-) -> None:
+def prove_ready(endpoint: Endpoint, nodes: int, until: Callable[[str, Callable[[], bool]], None]) -> None:
     """Returns when a topic with a partition led by each node has taken writes that *all* replicas stored, and a group
     coordinator answers. An answering port, and even a full ISR in the metadata, prove neither.
 
     Node n leads partition n and follows in those of its neighbours, so every node takes part.
 
-    Raises NotReadyError or BrokerDiedError.
+    `until` waits for a condition, which it is told in words; whatever it raises is raised here.
     """
     from confluent_kafka.admin import AdminClient
 
     properties: dict[str, Any] = {**admin_properties(endpoint, {})}
     admin = AdminClient(properties)
-
-    def until(what: str, condition: Callable[[], bool]) -> None:
-        wait_until(what, condition, deadline_mono_ns, died=died, log_tail=log_tail)
 
     until(f"a topic replicated over {nodes} node(s)", lambda: _topic_exists(admin, nodes))
     until(f"a write stored by {nodes} node(s)", lambda: _write_is_stored(properties, nodes))

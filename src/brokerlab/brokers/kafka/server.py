@@ -101,15 +101,6 @@ def meta_properties(node: NodeLayout, cluster_id: str) -> str:
     return f"version=1\ncluster.id={cluster_id}\nnode.id={node.number}\ndirectory.id={new_id()}\n"
 
 
-def log4j_properties() -> str:
-    """Everything to standard output, which the process's log file receives."""
-    return (
-        "appender.out.type=Console\nappender.out.name=out\nappender.out.layout.type=PatternLayout\n"
-        "appender.out.layout.pattern=%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p %c{1}: %m%n\n"
-        "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=out\n"
-    )
-
-
 def jolokia_policy(readable: Mapping[str, Sequence[str]]) -> str:
     """A policy under which exactly these attributes of these beans can be read, and nothing can be written or called.
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from brokerlab.brokers.contract import ComputedDurability
-from brokerlab.brokers.kit.setting_checks import other_durability, unknown_names
+from brokerlab.brokers.contract import CellProblem, ComputedDurability
+from brokerlab.brokers.kit.durability import level_of
+from brokerlab.brokers.kit.setting_checks import not_offered, unknown_names
 from brokerlab.model.plan import CellPlan, Durability
 
-ADVERTISED_SETTING = (
-    "advertised.listeners"  # where clients are sent: a way to put something between them and the server
-)
+# Where clients are sent: a way to put something between them and the server.
+ADVERTISED_SETTING = "advertised.listeners"
 REPLICATION_SETTING = "default.replication.factor"  # topics are created with this many replicas
 
 # What a workload may set as broker_settings. A name that is a topic's goes to the topics, the rest to the servers.
@@ -48,7 +48,7 @@ TOPIC_SETTINGS = frozenset(
 )
 SERVER_SETTINGS = frozenset(
     [
-        ADVERTISED_SETTING,
+        "advertised.listeners",
         "auto.leader.rebalance.enable",
         "background.threads",
         "broker.heartbeat.interval.ms",
@@ -108,6 +108,7 @@ SERVER_SETTINGS = frozenset(
         "socket.send.buffer.bytes",
     ]
 )
+_ACKS_NAMES = ("acks", "request.required.acks")
 # Names of librdkafka, which both driver paths stand on.
 PRODUCER_SETTINGS = frozenset(
     [
@@ -251,19 +252,13 @@ def computed_durability(
     """
     replicated = acks == "all" and replication_factor >= 2 and min_insync_replicas >= 2
     fsynced = acks != "0" and flush_messages <= 1
-    level = {
-        (True, True): Durability.L1,
-        (True, False): Durability.L2,
-        (False, True): Durability.L3,
-        (False, False): Durability.L4,
-    }[replicated, fsynced]
     because = {
         "acks": acks,
         "replication_factor": str(replication_factor),
         "min.insync.replicas": str(min_insync_replicas),
         "flush.messages": str(flush_messages),
     }
-    return ComputedDurability(level, because)
+    return ComputedDurability(level_of(replicated=replicated, fsynced=fsynced), because)
 
 
 def planned_durability(cell: CellPlan) -> ComputedDurability:
@@ -278,39 +273,38 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
     )
 
 
-def setting_problems(cell: CellPlan) -> list[str]:
-    """Names nobody knows, with the nearest valid one; names that are ours to decide; settings that contradict the
-    durability asked for."""
-    problems = _name_problems("broker_settings", cell.broker_settings, TOPIC_SETTINGS | SERVER_SETTINGS)
+def problems(cell: CellPlan) -> list[CellProblem]:
+    """Names nobody knows, with the nearest valid one; names that are ours to decide; values that cannot be."""
     client_names = PRODUCER_SETTINGS | CONSUMER_SETTINGS | SHARED_SETTINGS
-    problems += _name_problems("client_settings", cell.client_settings, client_names)
-    problems += _acks_problems(cell.client_settings)
+    found = [
+        *_name_problems("broker_settings", cell.broker_settings, TOPIC_SETTINGS | SERVER_SETTINGS),
+        *_name_problems("client_settings", cell.client_settings, client_names),
+        *not_offered("client_settings", cell.client_settings, dict.fromkeys(_ACKS_NAMES, ("all", "-1", "1", "0"))),
+    ]
+    if all(name in cell.client_settings for name in _ACKS_NAMES):
+        said = "acks and request.required.acks are two names of one setting; give one"
+        found.append(CellProblem(("client_settings",), said))
     if ADVERTISED_SETTING in cell.broker_settings and cell.nodes > 1:
-        problems.append(f"broker_settings.{ADVERTISED_SETTING}: one address cannot stand for {cell.nodes} nodes")
-    if problems:
-        return problems
+        said = f"one address cannot stand for {cell.nodes} nodes"
+        found.append(CellProblem(("broker_settings", ADVERTISED_SETTING), said))
+    return found or _number_problems(cell)
+
+
+def _number_problems(cell: CellPlan) -> list[CellProblem]:
     try:
-        planned = planned_durability(cell)
+        planned_durability(cell)
         factor = replication_factor(cell.durability, cell.broker_settings)
     except ValueError as e:
-        return [f"broker_settings: not a whole number: {e}"]
+        return [CellProblem(("broker_settings",), f"not a whole number: {e}")]
     if not cell.endpoint and factor > cell.nodes:
-        problems.append(f"{factor} replicas do not fit on {cell.nodes} node(s)")
-    because = ", ".join(f"{name}={value}" for name, value in planned.because.items())
-    return problems + other_durability(cell, planned.level, because)
+        return [CellProblem(("durability",), f"{factor} replicas do not fit on {cell.nodes} node(s)")]
+    return []
 
 
-def _acks_problems(client_settings: Mapping[str, str]) -> list[str]:
-    problems = [
-        f"client_settings.{name}: must be all, -1, 1 or 0, not {client_settings[name]!r}"
-        for name in ("acks", "request.required.acks")
-        if client_settings.get(name, "all") not in ("all", "-1", "1", "0")
+def _name_problems(field: str, given: Mapping[str, str], known: frozenset[str]) -> list[CellProblem]:
+    ours = [
+        CellProblem((field, name), f"decided by brokerlab: {why}")
+        for name, why in DECIDED_ELSEWHERE.items()
+        if name in given
     ]
-    if "acks" in client_settings and "request.required.acks" in client_settings:
-        problems.append("client_settings: acks and request.required.acks are two names of one setting; give one")
-    return problems
-
-
-def _name_problems(field: str, given: Mapping[str, str], known: frozenset[str]) -> list[str]:
-    ours = [f"{field}.{name}: decided by brokerlab: {why}" for name, why in DECIDED_ELSEWHERE.items() if name in given]
     return ours + unknown_names(field, sorted(given.keys() - DECIDED_ELSEWHERE.keys()), known)

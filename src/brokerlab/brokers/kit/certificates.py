@@ -19,6 +19,11 @@ class Certificates:
     key_file: Path  # PKCS#8, unencrypted, readable by the owner only
 
 
+def certificate_files(directory: Path) -> Certificates:
+    """Where `make_certificates` writes them, made or not."""
+    return Certificates(directory / "ca.pem", directory / "server.pem", directory / "server-key.pem")
+
+
 def make_certificates(directory: Path) -> Certificates:
     """A certificate for localhost and 127.0.0.1, signed by a new authority; both in `directory`."""
     from cryptography import x509
@@ -73,7 +78,7 @@ def make_certificates(directory: Path) -> Certificates:
         .sign(authority_key, hashes.SHA256())
     )
     directory.mkdir(parents=True, exist_ok=True)
-    made = Certificates(directory / "ca.pem", directory / "server.pem", directory / "server-key.pem")
+    made = certificate_files(directory)
     made.ca_file.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
     made.certificate_file.write_bytes(server.public_bytes(serialization.Encoding.PEM))
     made.key_file.touch(mode=0o600)

@@ -3,16 +3,54 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from brokerlab.brokers.kit.certificates import Certificates, certificate_files, make_certificates
+from brokerlab.model.plan import CellPlan, Endpoint, Security
+from brokerlab.processes.ports import HeldPorts
 from brokerlab.processes.process import ServerProcess
+from brokerlab.processes.readiness import wait_until
+
+HOST = "127.0.0.1"
 
 
 class LocalCluster:
-    """A part of brokers.contract.Cluster and CanLoseANode."""
+    """A part of brokers.contract.Cluster and CanLoseANode. What is left: making `_processes` and the files they read,
+    readiness, `endpoint`, `nodes`, and who leads."""
 
-    _directory: Path  # with all data
-    _processes: list[ServerProcess]
+    def __init__(self, cell: CellPlan, directory: Path, logs: Path, ports: int) -> None:
+        self._cell = cell
+        self._directory = directory.absolute()  # with all data
+        self._logs = logs.absolute()
+        self._held = HeldPorts(ports)
+        self._processes: list[ServerProcess] = []
+        tls = cell.security is not None and cell.security.tls
+        self._certificates: Certificates | None = certificate_files(self._directory / "certificates") if tls else None
+
+    def _server(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> ServerProcess:
+        """A node that works in a directory of its own among the data."""
+        return ServerProcess(name, command, self._logs / f"{name}.log", self._directory / name, env)
+
+    def _make_certificates(self) -> None:
+        """Where the cell asks for TLS and they are not there from an earlier start."""
+        if self._certificates is not None and not self._certificates.ca_file.exists():
+            make_certificates(self._certificates.ca_file.parent)
+
+    def _client_security(self) -> Security | None:
+        """The cell's, with the authority that has signed our certificate."""
+        security = self._cell.security
+        if security is None or self._certificates is None:
+            return security
+        return security.model_copy(update={"ca_file": str(self._certificates.ca_file)})
+
+    def _endpoint(self, ports: Sequence[int], options: Mapping[str, str] | None = None) -> Endpoint:
+        addresses = tuple(f"{HOST}:{port}" for port in ports)
+        return Endpoint(addresses=addresses, options=dict(options or {}), security=self._client_security())
+
+    def _wait(self, what: str, condition: Callable[[], bool], deadline_mono_ns: int, every_s: float = 0.05) -> None:
+        """Until the condition holds. Raises NotReadyError or BrokerDiedError."""
+        wait_until(what, condition, deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail, every_s=every_s)
 
     def dead_nodes(self) -> tuple[str, ...]:
         return tuple(p.name for p in self._processes if p.died())
@@ -29,3 +67,11 @@ class LocalCluster:
 
     def clean(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def write_private(path: Path, text: str) -> None:
+    """A file that only its owner may read, because there may be a password in it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(text)

@@ -9,7 +9,8 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from brokerlab.brokers.memory.connection import Connection, connect
+from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer
+from brokerlab.brokers.memory.connection import MemoryLink
 from brokerlab.brokers.memory.protocol import (
     ACKNOWLEDGE,
     CONTROL,
@@ -21,8 +22,7 @@ from brokerlab.brokers.memory.protocol import (
     POSITION_RANGE,
     frame,
 )
-from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import Bytes, Deliveries, Int32s, Int64s, no_deliveries
+from brokerlab.model.blocks import Bytes, Deliveries, Int32s, Int64s
 from brokerlab.model.plan import AgentPlan
 
 CREDIT_MESSAGES = 8192  # most that may be under way to us
@@ -78,62 +78,35 @@ class _Arrived:
         )
 
 
-class MemoryConsumer:
-    """See brokers.contract.Consumer. A lost connection is made again once; what was not acknowledged comes again."""
+class MemoryConsumer(ReconnectingConsumer[MemoryLink, _Arrived]):
+    """See brokers.contract.Consumer."""
 
     path = "python (numpy frames)"
+    link_class = MemoryLink
 
-    def __init__(self, plan: AgentPlan) -> None:
-        assert plan.consumers is not None
+    def __init__(self, plan: AgentPlan, number: int) -> None:
+        super().__init__(plan, number)
         self._plan = plan
-        self._automatic = plan.consumers.acknowledge == "automatic"
-        self._arrived: list[_Arrived] = []
-        self._connection = self._connect()
+        self._start_reading()
 
-    def _connect(self) -> Connection:
-        plan = self._plan
-        connection = connect(plan.endpoint, plan.destinations, plan.partitions, plan.group)
-        connection.write(frame(CREDIT, COUNT.pack(CREDIT_MESSAGES)))
-        return connection
+    def _begin(self, link: MemoryLink) -> None:
+        link.on_frame = self._on_frame
+        link.subscribe(self._plan.destinations, self._plan.partitions, self._group)
+        link.write(frame(CREDIT, COUNT.pack(CREDIT_MESSAGES)))
 
-    def _reconnect(self) -> None:
-        self._connection.close()
-        self._arrived.clear()
-        self._connection = self._connect()
+    def _on_frame(self, kind: int, body: bytes) -> None:
+        if kind == DELIVER:
+            self._arrived.append(_Arrived.from_body(body, time.monotonic_ns()))
 
-    def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
-        while not self._arrived:
-            try:
-                self._read()
-                if self._arrived:
-                    break
-                now_ns = time.monotonic_ns()
-                if now_ns >= deadline_mono_ns:
-                    return no_deliveries(now_ns)
-                self._connection.wait((deadline_mono_ns - now_ns) / 1e9)
-            except OSError:
-                self._reconnect()
+    def _hand_out(self, most: int) -> Deliveries:
         first = self._arrived[0]
         deliveries = first.cut(most)
         if first.at == len(first.lengths):
-            del self._arrived[0]
-        self._after_handing_out(deliveries)
-        return deliveries
-
-    def _read(self) -> None:
-        frames = self._connection.frames()
-        if frames:
-            now_ns = time.monotonic_ns()
-            self._arrived += [_Arrived.from_body(body, now_ns) for kind, body in frames if kind == DELIVER]
-
-    def _after_handing_out(self, deliveries: Deliveries) -> None:
-        try:
-            self._connection.write(frame(CREDIT, COUNT.pack(len(deliveries))))
-        except OSError:
-            self._reconnect()
-            return
+            self._arrived.popleft()
+        self._write(frame(CREDIT, COUNT.pack(len(deliveries))))
         if self._automatic:
             self._acknowledge(deliveries)
+        return deliveries
 
     def acknowledge(self, deliveries: Deliveries) -> None:
         if not self._automatic:
@@ -150,23 +123,20 @@ class MemoryConsumer:
         ranges["partition"] = partitions[firsts]
         ranges["first"] = positions[firsts]
         ranges["last"] = positions[lasts]
+        self._write(frame(ACKNOWLEDGE, ranges.tobytes()))
+
+    def _write(self, data: bytes) -> None:
         try:
-            self._connection.write(frame(ACKNOWLEDGE, ranges.tobytes()))
+            if self._link is not None:
+                self._link.write(data)
         except OSError:
-            self._reconnect()
+            self._lose()
 
     def remaining(self) -> int | None:
+        if self._link is None:
+            return None
         try:
-            answer = self._connection.call(CONTROL, {"do": "backlog"})
-        except OSError as e:
-            raise BrokerError(f"the server does not say what remains: {e}") from e
-        return int(answer["backlog"])
-
-    def close(self, deadline_mono_ns: int) -> None:
-        """Acknowledgements already given are sent before the connection ends."""
-        try:
-            while not self._connection.flush() and time.monotonic_ns() < deadline_mono_ns:
-                self._connection.wait(min(0.1, (deadline_mono_ns - time.monotonic_ns()) / 1e9))
+            return int(self._link.call(CONTROL, {"do": "backlog"})["backlog"])
         except OSError:
-            pass
-        self._connection.close()
+            self._lose()
+            return None

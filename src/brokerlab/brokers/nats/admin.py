@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
-import urllib.request
 from typing import Any
 
 from brokerlab.brokers.contract import ComputedDurability
+from brokerlab.brokers.kit.durability import level_of
+from brokerlab.brokers.kit.http_reader import as_text, read_json
+from brokerlab.brokers.kit.wire import option_list
 from brokerlab.brokers.nats.link import JetStreamError, Link, broker_name, subject_of
-from brokerlab.brokers.nats.settings import NatsSettings, level_of, settings_of
+from brokerlab.brokers.nats.settings import NatsSettings, settings_of
 from brokerlab.model.plan import CellPlan, Endpoint
 
 STREAM_NOT_FOUND = 10059
 _NOT_TOLD = "not told: no monitoring address; counted as not always"
-
-
-def read_json(url: str, seconds: float = 5.0) -> dict[str, Any]:
-    """GET from a monitoring address. Raises OSError."""
-    with urllib.request.urlopen(url, timeout=seconds) as answer:
-        value: dict[str, Any] = json.load(answer)
-        return value
 
 
 def stream_config(destination: str, partitions: int, settings: NatsSettings) -> dict[str, Any]:
@@ -60,7 +54,7 @@ class NatsAdmin:
 
     def __init__(self, endpoint: Endpoint, cell: CellPlan) -> None:
         self._settings = settings_of(cell)
-        self._monitoring = tuple(u for u in endpoint.options.get("monitoring", "").split(",") if u)
+        self._monitoring = option_list(endpoint, "monitoring")
         self._link = Link(endpoint, "brokerlab-admin")
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:
@@ -83,11 +77,11 @@ class NatsAdmin:
             varz = read_json(f"{url}/varz")
             jetstream = varz.get("jetstream", {}).get("config", {})
             server = {"version": varz.get("version"), "max_payload": varz.get("max_payload")} | jetstream
-            found[f"server:{varz.get('server_name')}"] = {k: _text(v) for k, v in server.items()}
+            found[f"server:{varz.get('server_name')}"] = {k: as_text(v) for k, v in server.items()}
         for destination in destinations:
             with _absent_is_fine(STREAM_NOT_FOUND):
                 info = self._link.api(f"STREAM.INFO.{broker_name(destination)}")
-                found[destination] = {k: _text(v) for k, v in info["config"].items()}
+                found[destination] = {k: as_text(v) for k, v in info["config"].items()}
         return found
 
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
@@ -103,7 +97,8 @@ class NatsAdmin:
         intervals = sorted({f"{int(s['sync_interval']) / 1e9:g}s" for s in servers if "sync_interval" in s})
         told = "always" if always else ", ".join(intervals) or _NOT_TOLD
         because = {"num_replicas": str(replicas), "storage": storage, "persist_mode": persist, "sync_interval": told}
-        return ComputedDurability(level_of(replicas, storage == "file" and persist != "async" and always), because)
+        fsynced = storage == "file" and persist != "async" and always
+        return ComputedDurability(level_of(replicated=replicas > 1, fsynced=fsynced), because)
 
     def close(self) -> None:
         self._link.close(time.monotonic_ns() + 5_000_000_000)
@@ -117,7 +112,3 @@ class _absent_is_fine(contextlib.AbstractContextManager[None]):  # noqa: N801 - 
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         return isinstance(error, JetStreamError) and error.err_code == self._err_code
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -6,17 +6,17 @@ import time
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.certificates import Certificates, make_certificates
-from brokerlab.brokers.kit.local import LocalCluster
-from brokerlab.brokers.nats.admin import read_json, stream_config
+from brokerlab.brokers.kit.certificates import Certificates
+from brokerlab.brokers.kit.http_reader import read_json
+from brokerlab.brokers.kit.local import LocalCluster, write_private
+from brokerlab.brokers.kit.wire import credentials
+from brokerlab.brokers.nats.admin import stream_config
 from brokerlab.brokers.nats.link import JetStreamError, Link, broker_name
 from brokerlab.brokers.nats.settings import NatsSettings, settings_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint, Security
-from brokerlab.processes.ports import HeldPorts
-from brokerlab.processes.process import ServerProcess, inherited_environment
+from brokerlab.processes.process import inherited_environment
 from brokerlab.processes.readiness import wait_until
-from brokerlab.secrets import secret
 
 READY = "brokerlab_ready"
 LEADER_NS = 60_000_000_000
@@ -26,31 +26,22 @@ class NatsCluster(LocalCluster):
     """See brokers.contract.Cluster."""
 
     def __init__(self, cell: CellPlan, program: Path, directory: Path, logs: Path) -> None:
+        super().__init__(cell, directory, logs, ports=3 * cell.nodes)
         self._settings = settings_of(cell)
-        self._security = cell.security
-        self._directory = directory
-        self._certificates: Certificates | None = None
-        self._held = HeldPorts(3 * cell.nodes)
         ports = self._held.numbers
-        self._client_ports = ports[: cell.nodes]
-        self._http_ports = ports[cell.nodes : 2 * cell.nodes]
-        self._route_ports = ports[2 * cell.nodes :]
+        self._client_ports, self._http_ports, self._route_ports = (
+            ports[i * cell.nodes : (i + 1) * cell.nodes] for i in range(3)
+        )
         env = inherited_environment(cell.security)
-        self._processes = []
         for i in range(cell.nodes):
             name = f"nats-{i + 1}"
-            home = directory / name
-            command = [str(program), "--config", str(home / "nats.conf")]
-            self._processes.append(ServerProcess(name, command, logs / f"{name}.log", home, env))
+            command = [str(program), "--config", str(self._directory / name / "nats.conf")]
+            self._processes.append(self._server(name, command, env))
 
     def start(self) -> None:
-        if self._security is not None and self._security.tls and self._certificates is None:
-            self._certificates = make_certificates(self._directory / "certificates")
+        self._make_certificates()
         for i, process in enumerate(self._processes):
-            process.directory.mkdir(parents=True, exist_ok=True)
-            file = process.directory / "nats.conf"
-            file.touch(mode=0o600)  # it may have a password in it
-            file.write_text(self._configuration(i))
+            write_private(process.directory / "nats.conf", self._configuration(i))
             process.start()
 
     def _configuration(self, i: int) -> str:
@@ -63,19 +54,13 @@ class NatsCluster(LocalCluster):
             settings=self._settings,
             route_port=self._route_ports[i],
             routes=routes,
-            demands=demands(self._security, self._certificates),
+            demands=demands(self._cell.security, self._certificates),
         )
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
-        died, tail = self.dead_nodes, self.log_tail
-        wait_until("every node answers", self._answers, deadline_mono_ns, died=died, log_tail=tail, every_s=0.05)
-        wait_until(
-            f"an acknowledged write with {self._settings.replicas} replicas",
-            self._acknowledges,
-            deadline_mono_ns,
-            died=died,
-            log_tail=tail,
-        )
+        self._wait("every node answers", self._answers, deadline_mono_ns)
+        write = f"an acknowledged write with {self._settings.replicas} replicas"
+        self._wait(write, self._acknowledges, deadline_mono_ns, every_s=0.1)
 
     def _answers(self) -> bool:
         """JetStream is on everywhere, and a cluster has agreed on its leader with all peers current."""
@@ -110,11 +95,7 @@ class NatsCluster(LocalCluster):
         return [f"http://127.0.0.1:{p}" for p in self._http_ports]
 
     def endpoint(self) -> Endpoint:
-        addresses = tuple(f"127.0.0.1:{p}" for p in self._client_ports)
-        security = self._security
-        if security is not None and security.tls:
-            security = security.model_copy(update={"ca_file": str(self._directory / "certificates" / "ca.pem")})
-        return Endpoint(addresses=addresses, options={"monitoring": ",".join(self._urls())}, security=security)
+        return self._endpoint(self._client_ports, {"monitoring": ",".join(self._urls())})
 
     def nodes(self) -> tuple[NodeInfo, ...]:
         urls = self._urls()
@@ -186,9 +167,9 @@ def demands(security: Security | None, certificates: Certificates | None) -> str
     if certificates is not None:
         files = f'cert_file: "{certificates.certificate_file}", key_file: "{certificates.key_file}"'
         lines.append(f"tls {{ {files}, timeout: 10 }}\n")
-    if security is not None and security.user is not None:
-        password = "" if security.password is None else secret(security.password)
-        lines.append(f"authorization {{ user: {_quoted(security.user)}, password: {_quoted(password)} }}\n")
+    user, password = credentials(security)
+    if user:
+        lines.append(f"authorization {{ user: {_quoted(user)}, password: {_quoted(password)} }}\n")
     return "".join(lines)
 
 

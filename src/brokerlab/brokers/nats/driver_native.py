@@ -48,6 +48,14 @@ def _strings(values: list[str]) -> Any:
     return (ctypes.c_char_p * len(values))(*(v.encode() for v in values))
 
 
+def producer(plan: AgentPlan, number: int) -> NativeProducer:
+    return NativeProducer(plan, number)
+
+
+def consumer(plan: AgentPlan, number: int) -> NativeConsumer:
+    return NativeConsumer(plan, number)
+
+
 class NativeProducer:
     """See brokers.contract.Producer."""
 

@@ -3,98 +3,50 @@
 from __future__ import annotations
 
 import json
-from enum import Enum
 
+from brokerlab.brokers.kit.outcomes import OutcomeTable
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
 
-
-class Meaning(Enum):
-    """What an exception raised by nats-py's publish says about the message."""
-
-    NOT_TAKEN = "nothing was sent and it may be offered again"
-    REJECTED = "nothing was sent and it never will be"
-    UNKNOWN = "it may have been sent"
-    NOT_ABOUT_PUBLISHING = "belongs to another part of the library; if it comes up all the same: unknown"
-
-
-_ELSEWHERE = [
-    "Error",
-    "BadSubscriptionError",
-    "SlowConsumerError",
-    "BadTimeoutError",
-    "JsonParseError",
-    "NotJSMessageError",
-    "MsgAlreadyAckdError",
-    "InvalidCallbackTypeError",
-    "InvalidUserCredentialsError",
-    "AuthorizationError",
-    "SecureConnRequiredError",
-    "SecureConnWantedError",
-    "SecureConnFailedError",
-    "ServerNotInPoolError",
-    "NoServersError",
-    "js.Error",
-    "js.APIError",
-    "js.ServiceUnavailableError",
-    "js.ServerError",
-    "js.NotFoundError",
-    "js.BadRequestError",
-    "js.ConsumerInvalidResetError",
-    "js.FetchTimeoutError",
-    "js.ConsumerSequenceMismatchError",
-    "js.BucketNotFoundError",
-    "js.BadBucketError",
-    "js.KeyValueError",
-    "js.KeyDeletedError",
-    "js.KeyNotFoundError",
-    "js.KeyWrongLastSequenceError",
-    "js.NoKeysError",
-    "js.KeyHistoryTooLargeError",
-    "js.InvalidKeyError",
-    "js.InvalidBucketNameError",
-    "js.InvalidObjectNameError",
-    "js.BadObjectMetaError",
-    "js.LinkIsABucketError",
-    "js.DigestMismatchError",
-    "js.ObjectNotFoundError",
-    "js.ObjectDeletedError",
-    "js.ObjectAlreadyExists",
-    "js.KeyValueLimitMarkerTTLNotSupportedError",
-    "js.TooManyStalledMsgsError",
-    "js.NoStreamResponseError",
-]
-
-MEANINGS: dict[str, Meaning] = {
-    "OutboundBufferLimitError": Meaning.NOT_TAKEN,
-    "ConnectionReconnectingError": Meaning.NOT_TAKEN,
-    "ConnectionClosedError": Meaning.NOT_TAKEN,
-    "ConnectionDrainingError": Meaning.NOT_TAKEN,
-    "MaxPayloadError": Meaning.REJECTED,
-    "BadSubjectError": Meaning.REJECTED,
-    "BadHeaderError": Meaning.REJECTED,
-    "NoRespondersError": Meaning.REJECTED,
-    "TimeoutError": Meaning.UNKNOWN,
-    "FlushTimeoutError": Meaning.UNKNOWN,
-    "DrainTimeoutError": Meaning.UNKNOWN,
-    "StaleConnectionError": Meaning.UNKNOWN,
-    "UnexpectedEOF": Meaning.UNKNOWN,
-    "ProtocolError": Meaning.UNKNOWN,
-} | dict.fromkeys(_ELSEWHERE, Meaning.NOT_ABOUT_PUBLISHING)
+# Exceptions raised by nats-py's publish with which nothing was sent, so that the message may be offered again.
+NOT_TAKEN = frozenset(
+    ["OutboundBufferLimitError", "ConnectionReconnectingError", "ConnectionClosedError", "ConnectionDrainingError"]
+)
+ERRORS = OutcomeTable(
+    rejected="MaxPayloadError BadSubjectError BadHeaderError NoRespondersError",
+    unknown="TimeoutError FlushTimeoutError DrainTimeoutError StaleConnectionError UnexpectedEOF ProtocolError",
+    elsewhere="""
+        Error BadSubscriptionError SlowConsumerError BadTimeoutError JsonParseError NotJSMessageError MsgAlreadyAckdError
+        InvalidCallbackTypeError InvalidUserCredentialsError AuthorizationError SecureConnRequiredError
+        SecureConnWantedError SecureConnFailedError ServerNotInPoolError NoServersError
+        js.Error js.APIError js.ServiceUnavailableError js.ServerError js.NotFoundError js.BadRequestError
+        js.ConsumerInvalidResetError js.FetchTimeoutError js.ConsumerSequenceMismatchError js.BucketNotFoundError
+        js.BadBucketError js.KeyValueError js.KeyDeletedError js.KeyNotFoundError js.KeyWrongLastSequenceError
+        js.NoKeysError js.KeyHistoryTooLargeError js.InvalidKeyError js.InvalidBucketNameError js.InvalidObjectNameError
+        js.BadObjectMetaError js.LinkIsABucketError js.DigestMismatchError js.ObjectNotFoundError js.ObjectDeletedError
+        js.ObjectAlreadyExists js.KeyValueLimitMarkerTTLNotSupportedError js.TooManyStalledMsgsError
+        js.NoStreamResponseError""",
+)
 
 
 def error_name(error: type[BaseException]) -> str:
-    """The name used in MEANINGS: errors of the JetStream part have a prefix, since names occur twice."""
+    """The name used in the tables: errors of the JetStream part have a prefix, since names occur twice."""
     prefix = "js." if error.__module__.startswith("nats.js") else ""
     return prefix + error.__name__
 
 
-def meaning_of(error: BaseException) -> Meaning:
-    """By the class itself, else by the nearest base that is in the table, else unknown."""
-    for kind in type(error).__mro__:
-        meaning = MEANINGS.get(error_name(kind))
-        if meaning is not None:
-            return meaning
-    return Meaning.UNKNOWN
+def was_not_taken(error: BaseException) -> bool:
+    return _known_name(error) in NOT_TAKEN
+
+
+def outcome_of_error(error: BaseException) -> int:
+    """Of a message whose publishing raised this, and that was taken all the same."""
+    return ERRORS.of(_known_name(error))
+
+
+def _known_name(error: BaseException) -> str:
+    """Of the class itself, else of the nearest base that is in a table."""
+    names = [error_name(kind) for kind in type(error).__mro__]
+    return next((name for name in names if name in NOT_TAKEN or name in ERRORS.names), names[0])
 
 
 # Error codes of JetStream with which a message is surely not stored, although their HTTP-like code is 5xx.

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from brokerlab.brokers.contract import NodeInfo, Reading
-from brokerlab.brokers.nats.admin import read_json
+from brokerlab.brokers.kit.http_reader import read_json
+from brokerlab.brokers.kit.probing import readings_of
+from brokerlab.model.plan import Endpoint
 
 _SERVER = {  # field of /varz -> (metric, unit)
     "cpu": ("cpu_percent", "%"),
@@ -29,20 +33,14 @@ _JETSTREAM = {  # field of /jsz -> (metric, unit)
 class NatsProbe:
     """See brokers.contract.BrokerProbe."""
 
-    def __init__(self, nodes: tuple[NodeInfo, ...]) -> None:
+    def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> None:  # noqa: ARG002 - figures need no login
         self._nodes = nodes
 
     def read(self) -> list[Reading]:
         readings: list[Reading] = []
         for node in self._nodes:
-            for page, fields in (("varz", _SERVER), ("jsz", _JETSTREAM)):
-                try:
+            for page, known in (("varz", _SERVER), ("jsz", _JETSTREAM)):
+                with contextlib.suppress(OSError):
                     values = read_json(f"{node.urls['monitoring']}/{page}", 1.0)
-                except (OSError, ValueError):
-                    continue
-                readings += [
-                    Reading(f"broker:{node.name}", metric, float(values[name]), unit)
-                    for name, (metric, unit) in fields.items()
-                    if name in values
-                ]
+                    readings += readings_of(f"broker:{node.name}", values, known)
         return readings

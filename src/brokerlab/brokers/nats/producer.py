@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
-import numpy as np
 from nats.aio.msg import Msg
 from nats.errors import Error
 
+from brokerlab.brokers.kit.settling import Settling
 from brokerlab.brokers.nats.link import PATH, Link, subject_of
-from brokerlab.brokers.nats.outcomes import Meaning, error_name, meaning_of, outcome_of_answer
+from brokerlab.brokers.nats.outcomes import error_name, outcome_of_answer, outcome_of_error, was_not_taken
 from brokerlab.brokers.nats.settings import PENDING_BYTES
-from brokerlab.model.blocks import ACKNOWLEDGED, NOTHING_SETTLED, REJECTED, UNKNOWN, Block, Settlements
+from brokerlab.model.blocks import ACKNOWLEDGED, UNKNOWN, Block, Settlements
 from brokerlab.model.plan import AgentPlan
 
 
@@ -26,9 +24,7 @@ class NatsProducer:
         self._link = Link(plan.endpoint, name, first_address=number, pending_bytes=self._pending_bytes)
         self._subjects = [subject_of(d, p) for d in plan.destinations for p in range(plan.partitions)]
         self._unsettled: set[int] = set()
-        self._indices: list[int] = []
-        self._outcomes: list[int] = []
-        self._errors: dict[str, int] = {}
+        self._settling = Settling()
         self._inbox = f"_R.{self._link.client.new_inbox().rsplit('.', 1)[-1]}."
         self._link.on_disconnect = self._lose
         self._link.run(self._subscribe(), 10.0)
@@ -53,10 +49,7 @@ class NatsProducer:
 
     def _settle(self, index: int, outcome: int, error: str | None) -> None:
         self._unsettled.discard(index)
-        self._indices.append(index)
-        self._outcomes.append(outcome)
-        if error is not None:
-            self._errors[error] = self._errors.get(error, 0) + 1
+        self._settling.add_one(index, outcome, error)
 
     def _lose(self) -> None:
         for index in sorted(self._unsettled):
@@ -67,14 +60,7 @@ class NatsProducer:
         if len(block) == 0 or not client.is_connected or client.pending_data_size >= self._pending_bytes:
             return 0
         room = self._pending_bytes - client.pending_data_size
-        most = int(np.searchsorted(np.cumsum(block.lengths, dtype=np.int64), room, side="right"))
-        count = max(1, most)
-        some = block
-        if count < len(block):
-            some = Block(
-                block.buffer, block.offsets[:count], block.lengths[:count], block.partitions[:count], block.first_index
-            )
-        return self._link.run_now(self._publish(some))
+        return self._link.run_now(self._publish(block.first(block.fitting(room))))
 
     async def _publish(self, block: Block) -> int:
         """Hand messages to the library, which only buffers them: nothing here waits."""
@@ -85,25 +71,16 @@ class NatsProducer:
             try:
                 await publish(subjects[partition], payload, reply=f"{inbox}{index}")
             except Error as e:
-                meaning = meaning_of(e)
-                if meaning is Meaning.NOT_TAKEN:
+                if was_not_taken(e):
                     unsettled.discard(index)
                     break
-                self._settle(index, REJECTED if meaning is Meaning.REJECTED else UNKNOWN, error_name(type(e)))
+                self._settle(index, outcome_of_error(e), error_name(type(e)))
             index += 1
         return index - block.first_index
 
     def settled(self) -> Settlements:
         self._link.step_if_needed()
-        if not self._indices:
-            return NOTHING_SETTLED
-        n = len(self._indices)
-        at_mono_ns = np.full(n, time.monotonic_ns(), np.int64)
-        settled = Settlements(
-            np.array(self._indices, np.int64), np.array(self._outcomes, np.uint8), at_mono_ns, self._errors
-        )
-        self._indices, self._outcomes, self._errors = [], [], {}
-        return settled
+        return self._settling.take()
 
     def close(self, deadline_mono_ns: int) -> None:
         self._link.close(deadline_mono_ns)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, other_durability, unknown_names
-from brokerlab.model.plan import CellPlan, Durability
+from brokerlab.brokers.contract import CellProblem, ComputedDurability
+from brokerlab.brokers.kit.durability import level_of, wants_fsync, wants_replicas
+from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, unknown_names, wrong_value
+from brokerlab.model.plan import CellPlan
 
 NAMES = ("sync_interval", "replicas", "storage", "ack_wait", "ack_policy", "max_payload")
 CLIENT_NAMES = ("pull_messages", "pull_bytes", "pending_bytes")
@@ -32,33 +34,26 @@ class NatsSettings:
     ack_policy: str  # of groups: explicit, all or none
     max_payload: str
 
-    @property
-    def level(self) -> Durability:
-        """What these settings must lead to; the truth is read back from the servers."""
-        return level_of(self.replicas, self.storage == "file" and self.sync_interval == "always")
-
-
-def level_of(replicas: int, fsynced: bool) -> Durability:
-    if replicas > 1:
-        return Durability.L1 if fsynced else Durability.L2
-    return Durability.L3 if fsynced else Durability.L4
-
 
 def settings_of(cell: CellPlan) -> NatsSettings:
     """Settings that give the cell's durability, then what the user set. Only for a cell without `problems`."""
     given = cell.broker_settings
-    wanted = cell.durability
-    sync = given.get("sync_interval", "always" if wanted in (Durability.L1, Durability.L3) else None)
-    replicas = given.get("replicas", str(cell.nodes) if wanted in (Durability.L1, Durability.L2) else "1")
-    policy = "none" if cell.consumers.acknowledge == "automatic" else given.get("ack_policy", "explicit")
+    sync = given.get("sync_interval", "always" if wants_fsync(cell.durability) else None)
+    replicas = given.get("replicas", str(cell.nodes) if wants_replicas(cell.durability) else "1")
     return NatsSettings(
         sync_interval=sync,
         replicas=int(replicas),
         storage=given.get("storage", "file"),
         ack_wait_ns=_duration_ns(given.get("ack_wait", "30s")),
-        ack_policy=policy,
+        ack_policy=ack_policy_of(cell),
         max_payload=given.get("max_payload", "8MB"),
     )
+
+
+def ack_policy_of(cell: CellPlan) -> str:
+    """How groups acknowledge."""
+    automatic = cell.consumers.acknowledge == "automatic"
+    return "none" if automatic else cell.broker_settings.get("ack_policy", "explicit")
 
 
 def _duration_ns(text: str) -> int:
@@ -68,40 +63,47 @@ def _duration_ns(text: str) -> int:
     return int(found[1]) * _NS[found[2]]
 
 
-def problems(cell: CellPlan) -> list[str]:
+def planned_durability(cell: CellPlan) -> ComputedDurability:
+    """What the cell's settings must lead to; the truth is read back from the servers."""
+    settings = settings_of(cell)
+    always = settings.storage == "file" and settings.sync_interval == "always"
+    sync = settings.sync_interval or "default"
+    because = {"replicas": str(settings.replicas), "storage": settings.storage, "sync_interval": sync}
+    return ComputedDurability(level_of(replicated=settings.replicas > 1, fsynced=always), because)
+
+
+def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that NATS cannot do."""
     found = [
         *unknown_names("broker_settings", cell.broker_settings, NAMES),
         *unknown_names("client_settings", cell.client_settings, CLIENT_NAMES),
         *_bad_values(cell),
     ]
-    if found:
-        return found
-    settings = settings_of(cell)
-    sync = settings.sync_interval or "default"
-    because = f"replicas {settings.replicas}, storage {settings.storage}, sync_interval {sync}"
-    found += other_durability(cell, settings.level, because)
-    if settings.ack_policy == "all" and (cell.consumers.per_group > 1 or cell.consumers.acknowledge != "batch"):
-        found.append(
-            "broker_settings.ack_policy: 'all' acknowledges what other consumers of the group hold; "
-            "it needs consumers.per_group 1 and acknowledge batch"
+    consumers = cell.consumers
+    alone = consumers.per_group == 1 and consumers.acknowledge == "batch"
+    if ack_policy_of(cell) == "all" and not alone:
+        why = (
+            "acknowledges what other consumers of the group hold; it needs consumers.per_group 1 and acknowledge batch"
         )
+        found.append(CellProblem(("broker_settings", "ack_policy"), f"'all' {why}"))
     return found
 
 
-def _bad_values(cell: CellPlan) -> list[str]:
+def _bad_values(cell: CellPlan) -> list[CellProblem]:
     given = cell.broker_settings
-    lines = not_offered("broker_settings", given, _CHOICES)
+    found = not_offered("broker_settings", given, _CHOICES)
     sync = given.get("sync_interval", "always")
-    if sync != "always" and _DURATION.fullmatch(sync) is None:
-        lines.append(f"broker_settings.sync_interval: must be `always` or a duration such as 10s (got {sync!r})")
-    if _DURATION.fullmatch(given.get("ack_wait", "30s")) is None:
-        lines.append(f"broker_settings.ack_wait: must be a duration such as 30s (got {given['ack_wait']!r})")
-    if _SIZE.fullmatch(given.get("max_payload", "8MB")) is None:
-        lines.append(f"broker_settings.max_payload: must be a size such as 8MB (got {given['max_payload']!r})")
+    patterns = {
+        "ack_wait": (_DURATION, "must be a duration such as 30s"),
+        "max_payload": (_SIZE, "must be a size such as 8MB"),
+    }
+    if sync != "always":
+        patterns["sync_interval"] = (_DURATION, "must be `always` or a duration such as 10s")
+    for name, (pattern, message) in patterns.items():
+        if name in given and pattern.fullmatch(given[name]) is None:
+            found.append(wrong_value("broker_settings", given, name, message))
     replicas = given.get("replicas", "1")
     if replicas not in ("1", "3", "5") or int(replicas) > cell.nodes:
-        lines.append(
-            f"broker_settings.replicas: must be 1, 3 or 5 and at most the {cell.nodes} nodes (got {replicas!r})"
-        )
-    return lines + not_above_zero("client_settings", cell.client_settings, CLIENT_NAMES)
+        message = f"must be 1, 3 or 5 and at most the {cell.nodes} nodes"
+        found.append(wrong_value("broker_settings", given, "replicas", message))
+    return found + not_above_zero("client_settings", cell.client_settings, CLIENT_NAMES)

@@ -11,10 +11,10 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from brokerlab.brokers.kit.wire import credentials
 from brokerlab.brokers.nats.link import CONNECT_HINT
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
-from brokerlab.secrets import secret
 
 DOWN, OPENING, GREETING, UP = 0, 1, 2, 3  # as native/nats.h has them
 CONNECT_NS = 5_000_000_000  # for one address, greeting included
@@ -39,10 +39,9 @@ def hello(endpoint: Endpoint, name: str, subscriptions: list[str]) -> bytes:
         "no_responders": True,
         "name": name,
     }
-    security = endpoint.security
-    if security is not None and security.user is not None:
-        connect["user"] = security.user
-        connect["pass"] = "" if security.password is None else secret(security.password)
+    user, password = credentials(endpoint.security)
+    if user:
+        connect |= {"user": user, "pass": password}
     lines = [f"CONNECT {json.dumps(connect)}"]
     lines += [f"SUB {subject} {sid}" for sid, subject in enumerate(subscriptions, 1)]
     return "".join(f"{line}\r\n" for line in (*lines, "PING")).encode()

@@ -12,11 +12,9 @@ from pathlib import Path
 
 import psutil
 import psycopg
-from psycopg.conninfo import make_conninfo
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.certificates import Certificates, make_certificates
-from brokerlab.brokers.kit.local import LocalCluster
+from brokerlab.brokers.kit.local import HOST, LocalCluster, write_private
 from brokerlab.brokers.postgresql.configuration import (
     AUTHENTICATION_NONE,
     AUTHENTICATION_PASSWORD,
@@ -25,14 +23,12 @@ from brokerlab.brokers.postgresql.configuration import (
     password_line,
     server_file,
 )
-from brokerlab.brokers.postgresql.connection import DATABASE, USER, conninfo
+from brokerlab.brokers.postgresql.connection import USER, conninfo
 from brokerlab.brokers.postgresql.settings import settings_of
 from brokerlab.brokers.postgresql.unprivileged import Account, account_for
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
-from brokerlab.processes.ports import HeldPorts
 from brokerlab.processes.process import ServerProcess
-from brokerlab.processes.readiness import wait_until
 from brokerlab.secrets import secret
 
 READY = "brokerlab_ready"
@@ -45,25 +41,25 @@ class PostgresqlCluster(LocalCluster):
     such part of its own."""
 
     def __init__(self, cell: CellPlan, programs: Path, directory: Path, logs: Path) -> None:
+        super().__init__(cell, directory, logs, ports=cell.nodes)
         self._settings = settings_of(cell)
-        self._security = cell.security
         self._programs = programs
-        self._directory = directory
-        self._held = HeldPorts(cell.nodes)
         self._ports = self._held.numbers
         self._names = [f"postgresql-{i + 1}" for i in range(cell.nodes)]
-        self._logs = logs
-        self._processes: list[ServerProcess] = []
-        self._ca_file: Path | None = None
 
     @property
     def _user(self) -> str:
-        return (self._security.user if self._security else None) or USER
+        return (self._cell.security.user if self._cell.security else None) or USER
+
+    @property
+    def _password(self) -> str | None:
+        """Resolved; None where the servers ask for none."""
+        security = self._cell.security
+        return None if security is None or security.password is None else secret(security.password)
 
     @property
     def _password_file(self) -> Path | None:
-        wanted = self._security is not None and self._security.password is not None
-        return self._directory / "password" if wanted else None
+        return None if self._password is None else self._directory / "password"
 
     def start(self) -> None:
         """Make one data directory, copy it for the standbys before anything has run in it, and start all."""
@@ -72,57 +68,39 @@ class PostgresqlCluster(LocalCluster):
         self._directory.mkdir(parents=True)
         account = account_for(self._programs, self._directory)
         account.give(self._directory)
-        certificates = self._secure(account)
+        self._secure(account)
         primary = self._directory / self._names[0]
         self._initialise(account, primary)
         for name in self._names[1:]:
             self._run(account, ["cp", "-R", "-p", str(primary), str(self._directory / name)], "the copy for a standby")
         for i, name in enumerate(self._names):
-            self._configure(i, self._directory / name, certificates, account)
-        env = _environment()
-        self._processes = []
-        for name in self._names:
-            home = self._directory / name
-            command = [*account.prefix, str(self._programs / "bin" / "postgres"), "-D", str(home)]
-            self._processes.append(ServerProcess(name, command, self._logs / f"{name}.log", home, env))
+            self._configure(i, self._directory / name, account)
+        command = [*account.prefix, str(self._programs / "bin" / "postgres"), "-D"]
+        self._processes = [
+            self._server(name, [*command, str(self._directory / name)], _environment()) for name in self._names
+        ]
         for process in self._processes:
             process.start()
 
-    def _secure(self, account: Account) -> Certificates | None:
+    def _secure(self, account: Account) -> None:
         """The password's file and the certificates, where asked for; both belong to the servers' account."""
-        if self._password_file is not None:
-            assert self._security is not None
-            assert self._security.password is not None
-            self._password_file.touch(mode=0o600)
-            self._password_file.write_text(password_line(self._user, secret(self._security.password)))
+        if self._password_file is not None and self._password is not None:
+            write_private(self._password_file, password_line(self._user, self._password))
             account.give(self._password_file)
-        if self._security is None or not self._security.tls:
-            return None
-        certificates = make_certificates(self._directory / "certificates")
-        self._ca_file = certificates.ca_file
-        for path in (certificates.ca_file.parent, *certificates.ca_file.parent.iterdir()):
-            account.give(path)
-        return certificates
+        self._make_certificates()
+        if self._certificates is not None:
+            made = self._certificates.ca_file.parent
+            for path in (made, *made.iterdir()):
+                account.give(path)
 
     def _initialise(self, account: Account, home: Path) -> None:
-        command = [
-            str(self._programs / "bin" / "initdb"),
-            "-D",
-            str(home),
-            "-U",
-            self._user,
-            "-E",
-            "UTF8",
-            "--no-locale",
-        ]
+        program = str(self._programs / "bin" / "initdb")
+        command = [program, *("-D", str(home), "-U", self._user, "-E", "UTF8", "--no-locale")]
         once = self._directory / "initial-password"
-        if self._password_file is None:
+        if self._password is None:
             command += ["--auth=trust"]
         else:
-            assert self._security is not None
-            assert self._security.password is not None
-            once.touch(mode=0o600)
-            once.write_text(secret(self._security.password) + "\n")
+            write_private(once, self._password + "\n")
             account.give(once)
             command += ["--auth=scram-sha-256", f"--pwfile={once}"]
         try:
@@ -139,26 +117,25 @@ class PostgresqlCluster(LocalCluster):
             said = "\n".join((done.stderr or done.stdout).splitlines()[-5:])
             raise BrokerError(f"PostgreSQL could not be prepared, {what} failed:\n{said}", hint="see above")
 
-    def _configure(self, i: int, home: Path, certificates: Certificates | None, account: Account) -> None:
-        text = server_file(self._ports[i], self._settings, len(self._names) - 1, certificates)
+    def _configure(self, i: int, home: Path, account: Account) -> None:
+        text = server_file(self._ports[i], self._settings, len(self._names) - 1, self._certificates)
         if i > 0:
-            text += follow_line(self._ports[0], i + 1, self._user, self._password_file, self._ca_file)
+            trusted = None if self._certificates is None else self._certificates.ca_file
+            text += follow_line(self._ports[0], i + 1, self._user, self._password_file, trusted)
             signal_file = home / "standby.signal"
             signal_file.touch(mode=0o600)
             account.give(signal_file)
         with (home / "postgresql.conf").open("a") as out:
             out.write(text)
         authentication = AUTHENTICATION_NONE if self._password_file is None else AUTHENTICATION_PASSWORD
-        (home / "pg_hba.conf").write_text(authentication if certificates is None else AUTHENTICATION_TLS)
+        (home / "pg_hba.conf").write_text(authentication if self._certificates is None else AUTHENTICATION_TLS)
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
-        def wait(what: str, condition) -> None:  # type: ignore[no-untyped-def]
-            wait_until(what, condition, deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail, every_s=0.05)
-
-        wait("every node answers", self._answers)
+        self._wait("every node answers", self._answers, deadline_mono_ns)
         if len(self._names) > 1:
-            wait("every standby follows the primary", self._replicates)
-        wait(f"a write with synchronous_commit {self._settings.synchronous_commit}", self._acknowledges)
+            self._wait("every standby follows the primary", self._replicates, deadline_mono_ns)
+        write = f"a write with synchronous_commit {self._settings.synchronous_commit}"
+        self._wait(write, self._acknowledges, deadline_mono_ns)
 
     def _answers(self) -> bool:
         return all(self._ask(i, "SELECT 1") == 1 for i in range(len(self._names)))
@@ -194,20 +171,11 @@ class PostgresqlCluster(LocalCluster):
         return int(row[0]) if row else 0
 
     def endpoint(self) -> Endpoint:
-        security = self._security
-        if security is not None and self._ca_file is not None:
-            security = security.model_copy(update={"ca_file": str(self._ca_file)})
-        return Endpoint(addresses=tuple(f"127.0.0.1:{port}" for port in self._ports), security=security)
+        return self._endpoint(self._ports)
 
     def nodes(self) -> tuple[NodeInfo, ...]:
-        """`urls` name where the password is, never what it is."""
-        common = {"user": self._user, "dbname": DATABASE, "sslmode": "disable"}
-        if self._ca_file is not None:
-            common |= {"sslmode": "verify-full", "sslrootcert": str(self._ca_file)}
-        if self._password_file is not None:
-            common["passfile"] = str(self._password_file)
         return tuple(
-            NodeInfo(process.name, process.pid, {"conninfo": make_conninfo(host="127.0.0.1", port=port, **common)})
+            NodeInfo(process.name, process.pid, {"address": f"{HOST}:{port}"})
             for process, port in zip(self._processes, self._ports, strict=True)
         )
 

@@ -8,8 +8,10 @@ import time
 from psycopg import pq
 
 from brokerlab.brokers.contract import NodeInfo, Reading
+from brokerlab.brokers.postgresql.connection import conninfo
 from brokerlab.brokers.postgresql.link import Link, Work
 from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Endpoint
 
 ANSWER_NS = 1_000_000_000
 _METRICS = {  # question -> its columns: value, metric, unit
@@ -47,7 +49,8 @@ def _statements() -> dict[str, str]:
 class PostgresqlProbe:
     """See brokers.contract.BrokerProbe. One connection per node, kept."""
 
-    def __init__(self, nodes: tuple[NodeInfo, ...]) -> None:
+    def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> None:
+        self._endpoint = endpoint
         self._nodes = nodes
         self._links: dict[str, Link] = {}
 
@@ -59,12 +62,14 @@ class PostgresqlProbe:
                 readings += _readings(f"broker:{node.name}", work)
         return readings
 
+    def _link(self, node: NodeInfo) -> Link:
+        one = self._endpoint.model_copy(update={"addresses": (node.urls["address"],)})
+        return Link(conninfo(one, "brokerlab-probe", writing=False), node.name, _statements(), connect_s=1.0)
+
     def _ask(self, node: NodeInfo) -> Work | None:
         """The answers of one node; None when it does not give them in time."""
         try:
-            link = self._links.get(node.name) or Link(
-                f"{node.urls['conninfo']} application_name=brokerlab-probe", node.name, _statements(), connect_s=1.0
-            )
+            link = self._links.get(node.name) or self._link(node)
         except BrokerError:
             return None
         self._links[node.name] = link

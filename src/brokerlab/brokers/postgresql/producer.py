@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from brokerlab.brokers.kit.settling import Settling
 from brokerlab.brokers.postgresql.arrays import BYTEA, INT4, array, bytea_elements, int4_elements
 from brokerlab.brokers.postgresql.connection import PATH, conninfo
 from brokerlab.brokers.postgresql.link import Link, Work
 from brokerlab.brokers.postgresql.outcomes import outcome_of
 from brokerlab.brokers.postgresql.settings import client_settings_of
 from brokerlab.brokers.postgresql.tables import publish_statement
-from brokerlab.model.blocks import ACKNOWLEDGED, NOTHING_SETTLED, UNKNOWN, Block, Settlements
+from brokerlab.model.blocks import ACKNOWLEDGED, UNKNOWN, Block, Settlements
 from brokerlab.model.plan import AgentPlan
 
 
@@ -52,8 +53,7 @@ class PostgresqlProducer:
         self._destinations = len(plan.destinations)
         self._next = self._empty()
         self._in_flight = 0
-        self._settled: list[tuple[tuple[int, int], int]] = []
-        self._errors: dict[str, int] = {}
+        self._settling = Settling()
         self._link = Link(
             conninfo(plan.endpoint, f"{plan.agent}-{number}"),
             ", ".join(plan.endpoint.addresses),
@@ -73,7 +73,7 @@ class PostgresqlProducer:
         count = fits or (1 if self._next.messages == 0 else 0)  # a message above the limit goes alone
         if count == 0:
             return 0
-        self._add(_part(block, slice(0, count)))
+        self._add(block.first(count))
         self._next.messages += count
         self._next.message_bytes += int(sizes[count - 1])
         self._next.indices.append((block.first_index, count))
@@ -86,7 +86,7 @@ class PostgresqlProducer:
             return
         numbers = block.partitions // self._partitions
         for destination in np.unique(numbers).tolist():
-            self._next.add(destination, _part(block, numbers == destination), self._partitions)
+            self._next.add(destination, block.part(numbers == destination), self._partitions)
 
     def _step(self) -> None:
         """Read what has ended, then begin the next transaction if there may be one more."""
@@ -114,19 +114,12 @@ class PostgresqlProducer:
             self._note(work.what, ACKNOWLEDGED, None)
 
     def _note(self, batch: Batch, outcome: int, error: str | None) -> None:
-        self._settled += [(span, outcome) for span in batch.indices]
-        if error is not None:
-            self._errors[error] = self._errors.get(error, 0) + batch.messages
+        for first, count in batch.indices:
+            self._settling.add(np.arange(first, first + count, dtype=np.int64), outcome, error)
 
     def settled(self) -> Settlements:
         self._step()
-        if not self._settled:
-            return NOTHING_SETTLED
-        spans, self._settled = self._settled, []
-        errors, self._errors = self._errors, {}
-        indices = np.concatenate([np.arange(first, first + n, dtype=np.int64) for (first, n), _ in spans])
-        outcomes = np.concatenate([np.full(n, outcome, np.uint8) for (_, n), outcome in spans])
-        return Settlements(indices, outcomes, np.full(len(indices), time.monotonic_ns(), np.int64), errors)
+        return self._settling.take()
 
     def watched(self) -> list[tuple[int, bool]]:
         return self._link.watched()
@@ -137,8 +130,3 @@ class PostgresqlProducer:
             self._step()
             self._link.wait(min(deadline_mono_ns, time.monotonic_ns() + 50_000_000))
         self._link.close()
-
-
-def _part(block: Block, which: slice | np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Block:
-    """Some messages of a block; their numbers no longer follow from `first_index`."""
-    return Block(block.buffer, block.offsets[which], block.lengths[which], block.partitions[which], block.first_index)

@@ -6,7 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, other_durability, unknown_names
+from brokerlab.brokers.contract import CellProblem, ComputedDurability
+from brokerlab.brokers.kit import durability
+from brokerlab.brokers.kit.durability import wants_replicas
+from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, unknown_names, wrong_value
 from brokerlab.model.plan import CellPlan, Durability, Security
 
 COMMIT = ("on", "off", "local", "remote_write", "remote_apply")
@@ -43,11 +46,6 @@ class ServerSettings:
     fsync: str
     others: dict[str, str]
 
-    @property
-    def level(self) -> Durability:
-        """What these settings must lead to; the truth is read back from the servers."""
-        return level_of(self.synchronous_commit, self.synchronous_standbys > 0, self.fsync == "on")
-
 
 @dataclass(frozen=True)
 class ClientSettings:
@@ -62,22 +60,20 @@ class ClientSettings:
 
 def level_of(synchronous_commit: str, waits_for_standby: bool, fsync: bool) -> Durability:
     """The level by what a commit waits for."""
-    if synchronous_commit == "off":
-        return Durability.L4
-    if waits_for_standby and synchronous_commit != "local":
-        return Durability.L1 if fsync and synchronous_commit in ("on", "remote_apply") else Durability.L2
-    return Durability.L3 if fsync else Durability.L4
+    replicated = waits_for_standby and synchronous_commit not in ("off", "local")
+    # `remote_write` waits for a standby's memory only.
+    flushed = synchronous_commit in ("on", "remote_apply") or (synchronous_commit != "off" and not replicated)
+    return durability.level_of(replicated=replicated, fsynced=fsync and flushed)
 
 
 def settings_of(cell: CellPlan) -> ServerSettings:
     """Settings that give the cell's durability, then what the user set. Only for a cell without `problems`."""
     given = cell.broker_settings
-    replicated = cell.durability in (Durability.L1, Durability.L2)
     commit = {Durability.L2: "remote_write", Durability.L4: "off"}.get(cell.durability, "on")
     others = DEFAULTS | {k: v for k, v in given.items() if k in _PLAIN or k in _CHOICES}
     return ServerSettings(
         synchronous_commit=given.get("synchronous_commit", commit),
-        synchronous_standbys=int(given.get("synchronous_standbys", "1" if replicated else "0")),
+        synchronous_standbys=int(given.get("synchronous_standbys", "1" if wants_replicas(cell.durability) else "0")),
         fsync=given.get("fsync", "on"),
         others={k: v for k, v in others.items() if k not in ("synchronous_commit", "fsync")},
     )
@@ -100,56 +96,59 @@ def _microseconds(text: str) -> int:
     return int(found[1]) * _US[found[2]]
 
 
-def problems(cell: CellPlan) -> list[str]:
+def planned_durability(cell: CellPlan) -> ComputedDurability:
+    """What the cell's settings must lead to; the truth is read back from the servers."""
+    settings = settings_of(cell)
+    standbys = settings.synchronous_standbys
+    because = {
+        "synchronous_commit": settings.synchronous_commit,
+        "synchronous_standbys": str(standbys),
+        "fsync": settings.fsync,
+    }
+    return ComputedDurability(level_of(settings.synchronous_commit, standbys > 0, settings.fsync == "on"), because)
+
+
+def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that PostgreSQL cannot do."""
-    found = [
+    return [
         *unknown_names("broker_settings", cell.broker_settings, NAMES),
         *unknown_names("client_settings", cell.client_settings, CLIENT_NAMES),
         *_bad_server_values(cell),
         *_bad_client_values(cell.client_settings),
+        *([] if cell.security is None or cell.endpoint else _bad_security(cell.security)),
     ]
-    if found:
-        return found
-    settings = settings_of(cell)
-    because = (
-        f"synchronous_commit {settings.synchronous_commit}, synchronous_standbys {settings.synchronous_standbys}, "
-        f"fsync {settings.fsync}"
-    )
-    found += other_durability(cell, settings.level, because)
-    if cell.security is not None and not cell.endpoint:
-        found += _bad_security(cell.security)
+
+
+def _bad_security(security: Security) -> list[CellProblem]:
+    """What a server of ours cannot be started with."""
+    found = []
+    if security.tls and security.password is None:
+        said = "a server of ours that speaks TLS asks for a password too; give user and password"
+        found.append(CellProblem(("security",), said))
+    if set(security.user or "") & set("\"$'\\"):
+        said = "PostgreSQL's first user may have none of \" $ ' \\ in the name"
+        found.append(CellProblem(("security", "user"), said))
     return found
 
 
-def _bad_security(security: Security) -> list[str]:
-    """What a server of ours cannot be started with."""
-    lines = []
-    if security.tls and security.password is None:
-        lines.append("security: a server of ours that speaks TLS asks for a password too; give user and password")
-    if set(security.user or "") & set("\"$'\\"):
-        lines.append("security.user: PostgreSQL's first user may have none of \" $ ' \\ in the name")
-    return lines
-
-
-def _bad_server_values(cell: CellPlan) -> list[str]:
-    lines = not_offered("broker_settings", cell.broker_settings, _CHOICES)
-    for name, value in cell.broker_settings.items():
+def _bad_server_values(cell: CellPlan) -> list[CellProblem]:
+    given = cell.broker_settings
+    found = not_offered("broker_settings", given, _CHOICES)
+    for name, value in given.items():
         if name in _PLAIN and _PLAIN[name].fullmatch(value) is None:
-            lines.append(f"broker_settings.{name}: must look like {_PLAIN[name].pattern} (got {value!r})")
-    standbys = cell.broker_settings.get("synchronous_standbys", "0")
+            found.append(wrong_value("broker_settings", given, name, f"must look like {_PLAIN[name].pattern}"))
+    standbys = given.get("synchronous_standbys", "0")
     if not standbys.isdecimal() or int(standbys) > cell.nodes - 1:
-        lines.append(
-            f"broker_settings.synchronous_standbys: must be a whole number up to the {cell.nodes - 1} standbys "
-            f"(got {standbys!r})"
-        )
-    return lines
+        said = f"must be a whole number up to the {cell.nodes - 1} standbys"
+        found.append(wrong_value("broker_settings", given, "synchronous_standbys", said))
+    return found
 
 
-def _bad_client_values(given: Mapping[str, str]) -> list[str]:
-    lines = not_above_zero("client_settings", given, ("in_flight", "batch_messages", "batch_bytes"))
+def _bad_client_values(given: Mapping[str, str]) -> list[CellProblem]:
+    found = not_above_zero("client_settings", given, ("in_flight", "batch_messages", "batch_bytes"))
     for name in ("visibility_timeout", "poll_interval"):
         try:
             _microseconds(given.get(name, "1s"))
         except ValueError:
-            lines.append(f"client_settings.{name}: must be a duration such as 30s or 2ms (got {given[name]!r})")
-    return lines
+            found.append(wrong_value("client_settings", given, name, "must be a duration such as 30s or 2ms"))
+    return found

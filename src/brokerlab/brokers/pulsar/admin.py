@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
-from typing import Any
 from urllib.parse import quote
 
 from brokerlab.brokers.contract import ComputedDurability
-from brokerlab.brokers.pulsar.rest import Rest, RestError, get_text, topic_path
+from brokerlab.brokers.kit.http_reader import as_text, read_json
+from brokerlab.brokers.kit.wire import option_list
+from brokerlab.brokers.pulsar.rest import Rest, RestError, topic_path
 from brokerlab.brokers.pulsar.settings import level_of, namespace_of, settings_of, syncs
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
@@ -20,8 +20,8 @@ _BOOKIE_SECONDS = 10.0
 
 def bookie_settings(url: str) -> dict[str, str]:
     """A bookie's configuration as it runs. Raises OSError."""
-    settings = json.loads(get_text(f"{url}/api/v1/config/server_config", _BOOKIE_SECONDS))
-    return {str(name): _text(value) for name, value in settings.items()}
+    settings = read_json(f"{url}/api/v1/config/server_config", _BOOKIE_SECONDS)
+    return {str(name): as_text(value) for name, value in settings.items()}
 
 
 class PulsarAdmin:
@@ -30,7 +30,7 @@ class PulsarAdmin:
     def __init__(self, endpoint: Endpoint, cell: CellPlan) -> None:
         self._settings = settings_of(cell)
         self._namespace = namespace_of(cell.durability)
-        self._bookies = tuple(u for u in endpoint.options.get("bookies", "").split(",") if u)
+        self._bookies = option_list(endpoint, "bookies")
         self._rest = Rest(endpoint)
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:
@@ -66,7 +66,7 @@ class PulsarAdmin:
     def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}
         for url in self._bookies:
-            with contextlib.suppress(OSError, ValueError):  # a bookie that does not answer tells nothing
+            with contextlib.suppress(OSError):  # a bookie that does not answer tells nothing
                 found[f"bookie:{url}"] = bookie_settings(url)
         for destination in destinations:
             with _fine(404):
@@ -76,7 +76,7 @@ class PulsarAdmin:
                 policy = self._rest.get(f"/admin/v2/namespaces/{self._namespace}/persistence") or {}
                 retention = self._rest.get(f"/admin/v2/namespaces/{self._namespace}/retention") or {}
                 values = {"partitions": topic["partitions"], **policy, **retention}
-                found[f"{self._namespace}/{destination}"] = {k: _text(v) for k, v in values.items()}
+                found[f"{self._namespace}/{destination}"] = {k: as_text(v) for k, v in values.items()}
         return found
 
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
@@ -112,7 +112,3 @@ class _fine(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         return isinstance(error, RestError) and error.status == self._status
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

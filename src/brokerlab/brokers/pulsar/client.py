@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
+import time
+from collections.abc import Callable
 from importlib.metadata import version
 
 import _pulsar  # type: ignore[import-not-found]  # compiled, without types
@@ -61,3 +65,18 @@ def explained(what: str, error: Exception) -> BrokerError:
     """A library's exception as an error for people."""
     hint = "check the address, TLS, the user and the password" if isinstance(error, _PERHAPS_REFUSED) else None
     return BrokerError(f"{what}: {type(error).__name__}: {error}", hint=hint)
+
+
+def close_in_time(client: pulsar.Client, deadline_mono_ns: int) -> None:
+    """The library waits for what is open, as long as its timeouts: so it closes in a thread of its own, and is ended at
+    the deadline."""
+    closing = threading.Thread(target=_quietly, args=(client.close,), daemon=True)
+    closing.start()
+    closing.join(max((deadline_mono_ns - time.monotonic_ns()) / 1e9, 0.1))
+    if closing.is_alive():
+        _quietly(client.shutdown)
+
+
+def _quietly(close: Callable[[], None]) -> None:
+    with contextlib.suppress(pulsar.PulsarException):  # closed already, or nobody there: either way it is over
+        close()

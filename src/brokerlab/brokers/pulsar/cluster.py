@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.certificates import make_certificates
+from brokerlab.brokers.kit.java import NOT_OURS, log4j_properties
+from brokerlab.brokers.kit.local import LocalCluster
+from brokerlab.brokers.kit.recipes import JavaServer
+from brokerlab.brokers.kit.wire import credentials
 from brokerlab.brokers.pulsar import server
 from brokerlab.brokers.pulsar.password_file import write_password_file
 from brokerlab.brokers.pulsar.readiness import Readiness
 from brokerlab.brokers.pulsar.rest import Rest
 from brokerlab.brokers.pulsar.settings import BOOKIES, namespace_of, settings_of
-from brokerlab.install.java import Java
 from brokerlab.model.plan import CellPlan, Endpoint
-from brokerlab.processes.ports import HeldPorts
 from brokerlab.processes.process import ServerProcess, inherited_environment, stop_together
-from brokerlab.secrets import secret
 
 BROKERS = 2
 _MEMORY = {
@@ -32,7 +31,6 @@ _MEMORY = {
 _STOP_GRACE_S = 20.0
 # A server that needs another first waits for a file and then becomes Java itself, under the same process id.
 _GATE = 'while [ ! -e "$0" ]; do sleep 0.2; done; exec "$@"'
-_NOT_OURS = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")  # of the user's shell
 
 
 @dataclass
@@ -44,55 +42,47 @@ class Node:
     urls: dict[str, str] = field(default_factory=dict)
 
 
-class PulsarCluster:
+class PulsarCluster(LocalCluster):
     """See brokers.contract.Cluster and CanLoseANode."""
 
-    def __init__(self, cell: CellPlan, directory: Path, logs: Path, java: Java, class_path: tuple[Path, ...]) -> None:
-        self._cell = cell
+    def __init__(self, cell: CellPlan, programs: JavaServer, directory: Path, logs: Path) -> None:
+        super().__init__(cell, directory, logs, ports=4 if cell.nodes == 1 else 1 + 2 * BOOKIES + 2 * BROKERS)
         self._settings = settings_of(cell)
-        self._directory = directory.absolute()
-        self._logs = logs.absolute()
-        self._java = java
-        self._class_path = class_path
+        self._programs = programs
         self._protection = self._planned_protection()
         self._addresses: list[str] = []  # of the brokers, in their order
         self._setup: Node | None = None
         self._nodes: list[Node] = []
-        self._held = HeldPorts(4 if cell.nodes == 1 else 1 + 2 * BOOKIES + 2 * BROKERS)
         if cell.nodes == 1:
             self._plan_standalone(*self._held.numbers)
         else:
             self._plan_cluster(iter(self._held.numbers))
+        self._processes = [node.process for node in self._nodes]
 
     def _planned_protection(self) -> server.Protection | None:
-        security = self._cell.security
-        if security is None or not security.tls:
+        files, security = self._certificates, self._cell.security
+        if files is None or security is None:
             return None
-        made = self._directory / "certificates"
-        passwords = None if security.user is None else made / "passwords"
-        return server.Protection(made / "ca.pem", made / "server.pem", made / "server-key.pem", passwords)
+        passwords = None if security.user is None else files.ca_file.with_name("passwords")
+        return server.Protection(files.ca_file, files.certificate_file, files.key_file, passwords)
 
     def _node(self, role: str, name: str, main: list[str], gate: str | None = None) -> Node:
         home = self._directory / name
-        command = server.java_command(self._java.path, self._java.major, self._class_path, _MEMORY[role], home, main)
+        command = server.java_command(self._programs, _MEMORY[role], home, main)
         if gate is not None:
             command = ["/bin/sh", "-c", _GATE, str(self._directory / gate), *command]
-        env = inherited_environment(self._cell.security, *_NOT_OURS)
-        return Node(ServerProcess(name, command, self._logs / f"{name}.log", home, env), {})
+        env = inherited_environment(self._cell.security, *NOT_OURS)
+        return Node(self._server(name, command, env), {})
 
     def _web(self, port: int) -> str:
         return f"{'https' if self._protection else 'http'}://{server.HOST}:{port}"
-
-    def _broker_urls(self, web_port: int) -> dict[str, str]:
-        urls = {"broker": self._web(web_port)}
-        return urls | ({"ca_file": str(self._protection.ca_file)} if self._protection else {})
 
     def _plan_standalone(self, port: int, web_port: int, bookie_port: int, bookie_http: int) -> None:
         home = self._directory / "pulsar-1"
         conf = home / "standalone.conf"
         node = self._node("standalone", "pulsar-1", server.standalone_arguments(conf, home, bookie_port))
         node.files[conf.name] = server.standalone_conf(port, web_port, bookie_http, self._settings, self._protection)
-        node.urls = {**self._broker_urls(web_port), "bookie": f"http://{server.HOST}:{bookie_http}"}
+        node.urls = {"broker": self._web(web_port), "bookie": f"http://{server.HOST}:{bookie_http}"}
         self._addresses = [f"{server.HOST}:{port}"]
         self._nodes = [node]
 
@@ -119,7 +109,7 @@ class PulsarCluster:
             node.files["broker.conf"] = server.broker_conf(
                 port, web_port, zookeeper_port, self._settings, self._protection
             )
-            node.urls = self._broker_urls(web_port)
+            node.urls = {"broker": self._web(web_port)}
             self._addresses.append(f"{server.HOST}:{port}")
             self._nodes.append(node)
         scheme = "pulsar+ssl" if self._protection else "pulsar"
@@ -132,7 +122,7 @@ class PulsarCluster:
         for node in self._everything():
             home = node.process.directory
             (home / "tmp").mkdir(parents=True, exist_ok=True)
-            for name, content in {**node.files, "log4j2.properties": server.log4j_properties()}.items():
+            for name, content in {**node.files, "log4j2.properties": log4j_properties()}.items():
                 (home / name).write_text(content)
         for node in self._everything():
             node.process.start()
@@ -143,15 +133,15 @@ class PulsarCluster:
     def _make_protection(self) -> None:
         if self._protection is None:
             return
-        make_certificates(self._protection.ca_file.parent)
-        security = self._cell.security
-        if self._protection.password_file is not None and security is not None:
-            assert security.user is not None
-            assert security.password is not None
-            write_password_file(self._protection.password_file, security.user, secret(security.password))
+        self._make_certificates()
+        if self._protection.password_file is not None:
+            write_password_file(self._protection.password_file, *credentials(self._cell.security))
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
-        readiness = Readiness(self.endpoint(), self._cell, deadline_mono_ns, self.dead_nodes, self.log_tail)
+        def until(what: str, condition: Callable[[], bool]) -> None:
+            self._wait(what, condition, deadline_mono_ns, every_s=0.2)
+
+        readiness = Readiness(self.endpoint(), self._cell, until)
         if self._setup is not None:
             readiness.metadata(self._setup.process)
             (self._directory / "metadata-is-there").touch()
@@ -165,16 +155,10 @@ class PulsarCluster:
             "web": ",".join(n.urls["broker"] for n in self._nodes if "broker" in n.urls),
             "bookies": ",".join(n.urls["bookie"] for n in self._nodes if "bookie" in n.urls),
         }
-        security = self._cell.security
-        if security is not None and self._protection is not None:
-            security = security.model_copy(update={"ca_file": str(self._protection.ca_file)})
-        return Endpoint(addresses=tuple(self._addresses), options=options, security=security)
+        return Endpoint(addresses=tuple(self._addresses), options=options, security=self._client_security())
 
     def nodes(self) -> tuple[NodeInfo, ...]:
         return tuple(NodeInfo(n.process.name, n.process.pid, n.urls) for n in self._nodes)
-
-    def dead_nodes(self) -> tuple[str, ...]:
-        return tuple(n.process.name for n in self._nodes if n.process.died())
 
     def leading_node(self, destination: str) -> str:
         """The broker that owns the first partition, from a lookup."""
@@ -183,9 +167,6 @@ class PulsarCluster:
         url = found["brokerUrlTls" if self._protection else "brokerUrl"]
         owner = self._addresses.index(url.rpartition("/")[2])
         return [n.process.name for n in self._nodes if "broker" in n.urls][owner]
-
-    def kill_node(self, name: str) -> None:
-        {n.process.name: n.process for n in self._nodes}[name].kill()
 
     def log_tail(self, lines: int = 20) -> str:
         return "\n".join(f"--- {n.process.name}\n{n.process.log_tail(lines)}" for n in self._everything())
@@ -197,6 +178,3 @@ class PulsarCluster:
             groups[0 if "broker" in node.urls else 1 if "bookie" in node.urls else 2].append(node.process)
         for processes in groups:
             stop_together(processes, _STOP_GRACE_S)
-
-    def clean(self) -> None:
-        shutil.rmtree(self._directory, ignore_errors=True)

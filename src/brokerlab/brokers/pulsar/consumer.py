@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pulsar
 
 from brokerlab.brokers.pulsar.backlog import Backlog
-from brokerlab.brokers.pulsar.client import connect, explained, path, topics_of
+from brokerlab.brokers.pulsar.client import close_in_time, connect, explained, path, topics_of
 from brokerlab.brokers.pulsar.settings import client_settings_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
@@ -58,8 +57,7 @@ class PulsarConsumer:
                 batch_index_ack_enabled=True,
             )._consumer
         except pulsar.PulsarException as e:
-            with contextlib.suppress(pulsar.PulsarException):
-                self._client.close()
+            close_in_time(self._client, 0)
             raise explained("cannot subscribe", e) from e
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
@@ -111,14 +109,4 @@ class PulsarConsumer:
 
     def close(self, deadline_mono_ns: int) -> None:
         """What was not acknowledged goes to others of the group, or to the next one, when the broker sees us leave."""
-
-        def leave() -> None:
-            with contextlib.suppress(pulsar.PulsarException):
-                self._client.close()
-
-        closing = threading.Thread(target=leave, daemon=True)
-        closing.start()
-        closing.join(max((deadline_mono_ns - time.monotonic_ns()) / 1e9, 0.1))
-        if closing.is_alive():
-            with contextlib.suppress(pulsar.PulsarException):
-                self._client.shutdown()
+        close_in_time(self._client, deadline_mono_ns)

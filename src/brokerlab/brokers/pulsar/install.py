@@ -1,4 +1,4 @@
-"""Pulsar's jars, from the lock file beside this module. `python -m brokerlab.brokers.pulsar.install` makes it anew."""
+"""Makes the lock file of Pulsar's jars: `python -m brokerlab.brokers.pulsar.install`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from brokerlab.install.cache import Progress, sha256_of
-from brokerlab.install.maven import Artifact, install_artifacts, missing, read_lock
+from brokerlab.brokers.pulsar.broker import BROKER
+from brokerlab.install.cache import sha256_of
+from brokerlab.install.maven import Artifact
 
-VERSION = "4.2.4"
+VERSION = BROKER.version
 LOCK_FILE = Path(__file__).with_name("pulsar.lock")
 ROOTS = (  # those without a version get the one that Pulsar's parent manages
     f"org.apache.pulsar:pulsar-broker:{VERSION}",
@@ -18,17 +19,6 @@ ROOTS = (  # those without a version get the one that Pulsar's parent manages
     "org.apache.logging.log4j:log4j-core",
     "org.apache.logging.log4j:log4j-slf4j2-impl",
 )
-
-
-def installed_jars() -> tuple[Path, ...] | None:
-    """The class path, if all of it is in the cache."""
-    artifacts = read_lock(LOCK_FILE)
-    return None if missing(artifacts) else tuple(a.path for a in artifacts)
-
-
-def install_jars(progress: Progress) -> None:
-    """Fetch what is missing. Raises InstallError."""
-    install_artifacts(read_lock(LOCK_FILE), progress)
 
 
 def pom() -> str:

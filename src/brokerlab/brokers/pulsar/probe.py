@@ -7,11 +7,12 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 from brokerlab.brokers.contract import NodeInfo, Reading
-from brokerlab.brokers.pulsar.rest import get_text, tls_context
+from brokerlab.brokers.kit.http_reader import read_text
+from brokerlab.brokers.kit.probing import Figure, figures_in, readings_of
+from brokerlab.brokers.kit.wire import tls_context
+from brokerlab.model.plan import Endpoint
 
 SYNC_COUNT = "bookie_journal_JOURNAL_SYNC_count"
 _TIMEOUT_S = 2.0
@@ -19,17 +20,6 @@ _TIMEOUT_S = 2.0
 PAGES_EVERY_S = 5.0
 _EARLY_S = 0.5  # a probe that is asked every second is not asked exactly then
 _JOURNAL_NUMBER = re.compile(r"_journalIndex_\d+")  # a label with BookKeeper's provider, in the name with Pulsar's
-_LINE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? ([^ ]+)(?: \d+)?")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A metric of theirs and what we call it. `labels` must be among its labels; all that fit are added up."""
-
-    name: str
-    metric: str
-    unit: str
-    labels: str = ""
 
 
 _JVM = (
@@ -73,33 +63,13 @@ _ZOOKEEPER = {  # field of mntr -> (metric, unit)
 }
 
 
-def figures_in(page: str, figures: tuple[Figure, ...]) -> dict[Figure, float]:
-    """The figures that are on a page in Prometheus' text form; samples that differ in other labels are added up."""
-    by_name: dict[str, list[Figure]] = {}
-    for figure in figures:
-        by_name.setdefault(figure.name, []).append(figure)
-    found: dict[Figure, float] = {}
-    for line in page.splitlines():
-        name = _JOURNAL_NUMBER.sub("", line.partition("{")[0].partition(" ")[0])
-        if name not in by_name:
-            continue
-        match = _LINE.fullmatch(line.strip())
-        if match is None:
-            continue
-        try:
-            value = float(match[3])
-        except ValueError:
-            continue
-        labels = set((match[2] or "").replace(", ", ",").split(","))
-        for figure in by_name[name]:
-            if set(filter(None, figure.labels.split(","))) <= labels and math.isfinite(value):
-                found[figure] = found.get(figure, 0.0) + value
-    return found
+def without_journal_number(name: str) -> str:
+    return _JOURNAL_NUMBER.sub("", name)
 
 
 def sync_count(bookie_url: str) -> int:
     """How often this bookie's journal was synced. Raises OSError."""
-    return int(sum(figures_in(get_text(f"{bookie_url}/metrics", 10.0), _BOOKIE[:1]).values()))
+    return int(sum(figures_in(read_text(f"{bookie_url}/metrics", 10.0), _BOOKIE[:1], without_journal_number).values()))
 
 
 def monitor(host: str, port: int) -> dict[str, str]:
@@ -115,14 +85,10 @@ def monitor(host: str, port: int) -> dict[str, str]:
 class PulsarProbe:
     """See brokers.contract.BrokerProbe. Brokers and bookies are asked every PAGES_EVERY_S only."""
 
-    def __init__(self, nodes: tuple[NodeInfo, ...]) -> None:
+    def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> None:
         self._nodes = nodes
-        self._contexts: Mapping[str, ssl.SSLContext | None] = {
-            node.name: tls_context(node.urls.get("ca_file"))
-            if node.urls.get("broker", "").startswith("https")
-            else None
-            for node in nodes
-        }
+        secured = endpoint.security is not None and endpoint.security.tls
+        self._context = tls_context(endpoint.security) if secured else None
         self._pages_at_s = -math.inf  # monotonic
 
     def read(self) -> list[Reading]:
@@ -141,7 +107,7 @@ class PulsarProbe:
             if "broker" in node.urls:
                 # The page without the slash is a redirection to the one with it.
                 url = f"{node.urls['broker']}/metrics/"
-                readings += _page_readings(node.name, url, (*_JVM, *_BROKER), self._contexts[node.name])
+                readings += _page_readings(node.name, url, (*_JVM, *_BROKER), self._context)
             if "bookie" in node.urls:
                 # The JVM of a bookie inside a standalone broker is that broker's.
                 figures = _BOOKIE if "broker" in node.urls else (*_JVM, *_BOOKIE)
@@ -151,7 +117,7 @@ class PulsarProbe:
 
 def _page_readings(name: str, url: str, figures: tuple[Figure, ...], context: ssl.SSLContext | None) -> list[Reading]:
     try:
-        found = figures_in(get_text(url, _TIMEOUT_S, context), figures)
+        found = figures_in(read_text(url, _TIMEOUT_S, context), figures, without_journal_number)
     except OSError:
         return []
     return [
@@ -163,11 +129,6 @@ def _page_readings(name: str, url: str, figures: tuple[Figure, ...], context: ss
 def _zookeeper_readings(node: NodeInfo) -> list[Reading]:
     host, _, port = node.urls["zookeeper"].rpartition(":")
     try:
-        values = monitor(host, int(port))
-        return [
-            Reading(f"broker:{node.name}", metric, float(values[name]), unit)
-            for name, (metric, unit) in _ZOOKEEPER.items()
-            if name in values
-        ]
+        return readings_of(f"broker:{node.name}", monitor(host, int(port)), _ZOOKEEPER)
     except (OSError, ValueError):
         return []

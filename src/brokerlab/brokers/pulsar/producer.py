@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
@@ -13,8 +11,8 @@ import _pulsar  # type: ignore[import-not-found]  # compiled, without types
 import numpy as np
 import pulsar
 
-from brokerlab.brokers.pulsar.client import connect, explained, path, topics_of
-from brokerlab.brokers.pulsar.outcomes import outcome_of
+from brokerlab.brokers.pulsar.client import close_in_time, connect, explained, path, topics_of
+from brokerlab.brokers.pulsar.outcomes import RESULTS
 from brokerlab.brokers.pulsar.settings import client_settings_of
 from brokerlab.model.blocks import ACKNOWLEDGED, NOTHING_SETTLED, Block, Settlements
 from brokerlab.model.plan import AgentPlan
@@ -33,7 +31,7 @@ class PulsarProducer:
         try:
             self._senders = [self._open(topic, plan) for topic in topics_of(plan)]
         except pulsar.PulsarException as e:
-            _close_quietly(self._client.close)
+            close_in_time(self._client, 0)
             raise explained("cannot publish", e) from e
 
     def _open(self, topic: str, plan: AgentPlan) -> Callable[..., None]:
@@ -77,8 +75,8 @@ class PulsarProducer:
         outcomes: Any = np.zeros(count, np.uint8)
         errors: dict[str, int] = {}
         if len(kinds) > 1 or _pulsar.Result.Ok not in kinds:
-            outcomes = np.array([outcome_of(result.name) for result in results], np.uint8)
-            errors = {r.name: n for r, n in kinds.items() if outcome_of(r.name) != ACKNOWLEDGED}
+            outcomes = np.array([RESULTS.of(result.name) for result in results], np.uint8)
+            errors = {r.name: n for r, n in kinds.items() if RESULTS.of(r.name) != ACKNOWLEDGED}
         return Settlements(np.array(indices, np.int64), outcomes, np.array(times, np.int64), errors)
 
     def watched(self) -> list[tuple[int, bool]]:
@@ -86,12 +84,7 @@ class PulsarProducer:
         return []
 
     def close(self, deadline_mono_ns: int) -> None:
-        """The library waits for what is open, as long as its send timeout: so it closes in a thread of its own."""
-        closing = threading.Thread(target=_close_quietly, args=(self._client.close,), daemon=True)
-        closing.start()
-        closing.join(max((deadline_mono_ns - time.monotonic_ns()) / 1e9, 0.1))
-        if closing.is_alive():
-            _close_quietly(self._client.shutdown)
+        close_in_time(self._client, deadline_mono_ns)
 
 
 def _callback(done: Callable[[tuple[int, Any, int]], None], index: int) -> Callable[[Any, Any], None]:
@@ -101,8 +94,3 @@ def _callback(done: Callable[[tuple[int, Any, int]], None], index: int) -> Calla
         done((index, result, now()))
 
     return settle
-
-
-def _close_quietly(close: Callable[[], None]) -> None:
-    with contextlib.suppress(pulsar.PulsarException):  # closed already, or nobody there: either way it is over
-        close()

@@ -7,15 +7,16 @@ from collections.abc import Callable
 
 import pulsar
 
+from brokerlab.brokers.kit.http_reader import read_text
+from brokerlab.brokers.kit.wire import option_list
 from brokerlab.brokers.pulsar.admin import PulsarAdmin
 from brokerlab.brokers.pulsar.client import connect, partition_topic
 from brokerlab.brokers.pulsar.probe import sync_count
-from brokerlab.brokers.pulsar.rest import Rest, RestError, get_text
+from brokerlab.brokers.pulsar.rest import Rest, RestError
 from brokerlab.brokers.pulsar.settings import settings_of
 from brokerlab.errors import BrokerDiedError, BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.processes.process import ServerProcess
-from brokerlab.processes.readiness import wait_until
 
 READY = "brokerlab-ready"
 _ASK_S = 15.0
@@ -24,24 +25,13 @@ _ASK_S = 15.0
 class Readiness:
     """The stages, in their order; each raises NotReadyError or BrokerDiedError."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        cell: CellPlan,
-        deadline_mono_ns: int,
-        died: Callable[[], tuple[str, ...]],
-        log_tail: Callable[[], str],
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, cell: CellPlan, until: Callable[[str, Callable[[], bool]], None]) -> None:
+        """`until` waits for a condition, which it is told in words."""
         self._endpoint = endpoint
         self._cell = cell
-        self._deadline = deadline_mono_ns
-        self._died = died
-        self._log_tail = log_tail
-        self._web = [a for a in endpoint.options["web"].split(",") if a]
-        self._bookies = [a for a in endpoint.options["bookies"].split(",") if a]
-
-    def _until(self, what: str, condition: Callable[[], bool]) -> None:
-        wait_until(what, condition, self._deadline, died=self._died, log_tail=self._log_tail, every_s=0.2)
+        self._until = until
+        self._web = option_list(endpoint, "web")
+        self._bookies = option_list(endpoint, "bookies")
 
     def metadata(self, setup: ServerProcess) -> None:
         """Until the one-off program that writes the cluster's metadata has done so."""
@@ -57,7 +47,7 @@ class Readiness:
     def bookies(self) -> None:
         self._until(
             "every bookie answers",
-            lambda: all(get_text(f"{url}/api/v1/bookie/is_ready", _ASK_S) is not None for url in self._bookies),
+            lambda: all(read_text(f"{url}/api/v1/bookie/is_ready", _ASK_S) is not None for url in self._bookies),
         )
 
     def brokers(self) -> None:

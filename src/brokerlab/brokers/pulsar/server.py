@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.brokers.pulsar.settings import PulsarSettings
 
 CLUSTER = "lab"
@@ -43,18 +44,16 @@ def text(settings: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def java_command(
-    java: Path, java_major: int, class_path: Sequence[Path], memory: Memory, home: Path, main: Sequence[str]
-) -> list[str]:
+def java_command(programs: JavaServer, memory: Memory, home: Path, main: Sequence[str]) -> list[str]:
     """The command that runs one server in the foreground."""
     opened = [
         part for module, packages in _OPENED.items() for p in packages
         for part in ("--add-opens", f"{module}/{p}=ALL-UNNAMED")
     ]  # fmt: skip
-    if java_major >= 23:  # the option does not exist before; without it newer ones warn at every start
+    if programs.java.major >= 23:  # the option does not exist before; without it newer ones warn at every start
         opened.append("--sun-misc-unsafe-memory-access=allow")
     return [
-        str(java),
+        str(programs.java.path),
         *(f"-Xms{memory.heap_mb // 2}m", f"-Xmx{memory.heap_mb}m", f"-XX:MaxDirectMemorySize={memory.direct_mb}m"),
         *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Djava.awt.headless=true"),
         *("-Djava.net.preferIPv4Stack=true", "-Djute.maxbuffer=10485760"),
@@ -63,18 +62,9 @@ def java_command(
         "-Dorg.apache.pulsar.shade.io.netty.tryReflectionSetAccessible=true",
         f"-Djava.io.tmpdir={home / 'tmp'}",
         f"-Dlog4j2.configurationFile={home / 'log4j2.properties'}",
-        *("-cp", ":".join(map(str, class_path))),
+        *("-cp", ":".join(map(str, programs.jars))),
         *main,
     ]
-
-
-def log4j_properties() -> str:
-    """Everything to standard output, which the process's log file receives."""
-    return (
-        "appender.out.type=Console\nappender.out.name=out\nappender.out.layout.type=PatternLayout\n"
-        "appender.out.layout.pattern=%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p %c{1}: %m%n\n"
-        "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=out\n"
-    )
 
 
 def zookeeper_conf(port: int, data: Path) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from brokerlab.brokers.contract import CellProblem, ComputedDurability
+from brokerlab.brokers.kit import durability
+from brokerlab.brokers.kit.durability import wants_fsync, wants_replicas
 from brokerlab.brokers.kit.setting_checks import (
     is_above_zero,
     not_above_zero,
     not_offered,
     not_true_or_false,
-    other_durability,
     unknown_names,
+    wrong_value,
 )
 from brokerlab.model.plan import CellPlan, Durability
 
@@ -21,7 +24,8 @@ _QUORUMS = ("ensemble", "write_quorum", "ack_quorum")
 _SWITCHES = ("journalSyncData", "journalWriteData")
 _JOURNAL_NUMBERS = ("journalMaxGroupWaitMSec", "journalPageCacheFlushIntervalMSec")
 _BROKER_NUMBERS = ("managedLedgerCacheSizeMB", "managedLedgerMaxEntriesPerLedger", "maxMessageSize")
-NAMES = (*_QUORUMS, *_SWITCHES, *_JOURNAL_NUMBERS, *_BROKER_NUMBERS)
+_ADVERTISED = "advertisedListeners"  # where clients are sent: a way to put something between them and the server
+NAMES = (*_QUORUMS, *_SWITCHES, *_JOURNAL_NUMBERS, *_BROKER_NUMBERS, _ADVERTISED)
 CLIENT_DEFAULTS = {
     "batching_enabled": "true",
     "batching_max_messages": "1000",
@@ -48,11 +52,6 @@ class PulsarSettings:
     def syncs(self) -> bool:
         return syncs(self.journal)
 
-    @property
-    def level(self) -> Durability:
-        """What these settings must lead to; the truth is read back from the servers."""
-        return level_of(self.write_quorum, self.ack_quorum, self.syncs)
-
 
 def syncs(journal: Mapping[str, str]) -> bool:
     """Whether a bookie with these settings answers only after an fsync. What is not told counts as no."""
@@ -61,9 +60,7 @@ def syncs(journal: Mapping[str, str]) -> bool:
 
 def level_of(write_quorum: int, ack_quorum: int, fsynced: bool) -> Durability:
     """An acknowledgement after one of several copies is no better than one copy."""
-    if min(write_quorum, ack_quorum) > 1:
-        return Durability.L1 if fsynced else Durability.L2
-    return Durability.L3 if fsynced else Durability.L4
+    return durability.level_of(replicated=min(write_quorum, ack_quorum) > 1, fsynced=fsynced)
 
 
 def namespace_of(level: Durability) -> str:
@@ -74,20 +71,18 @@ def namespace_of(level: Durability) -> str:
 def settings_of(cell: CellPlan) -> PulsarSettings:
     """Settings that give the cell's durability, then what the user set. Only for a cell without `problems`."""
     given = cell.broker_settings
-    replicated = cell.durability in (Durability.L1, Durability.L2)
-    fsynced = cell.durability in (Durability.L1, Durability.L3)
-    copies, answers = (3, 2) if replicated else (1, 1)
+    copies, answers = (3, 2) if wants_replicas(cell.durability) else (1, 1)
     return PulsarSettings(
         ensemble=int(given.get("ensemble", copies)),
         write_quorum=int(given.get("write_quorum", copies)),
         ack_quorum=int(given.get("ack_quorum", answers)),
         # Always written: the distribution's standalone.conf has false, BookKeeper's own default is true.
         journal={
-            "journalSyncData": "true" if fsynced else "false",
+            "journalSyncData": "true" if wants_fsync(cell.durability) else "false",
             "journalWriteData": "true",
             **{n: v for n, v in given.items() if n in (*_SWITCHES, *_JOURNAL_NUMBERS)},
         },
-        broker={n: v for n, v in given.items() if n in _BROKER_NUMBERS},
+        broker={n: v for n, v in given.items() if n in (*_BROKER_NUMBERS, _ADVERTISED)},
     )
 
 
@@ -95,52 +90,61 @@ def client_settings_of(given: Mapping[str, str]) -> dict[str, str]:
     return CLIENT_DEFAULTS | dict(given)
 
 
-def problems(cell: CellPlan) -> list[str]:
+def planned_durability(cell: CellPlan) -> ComputedDurability:
+    """What the cell's settings must lead to; the truth is read back from the servers."""
+    settings = settings_of(cell)
+    quorums = {name: str(getattr(settings, name)) for name in _QUORUMS}
+    level = level_of(settings.write_quorum, settings.ack_quorum, settings.syncs)
+    return ComputedDurability(level, quorums | settings.journal)
+
+
+def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that Pulsar cannot do."""
+    given = cell.broker_settings
     found = [
-        *unknown_names("broker_settings", cell.broker_settings, NAMES),
+        *unknown_names("broker_settings", given, NAMES),
         *unknown_names("client_settings", cell.client_settings, CLIENT_DEFAULTS),
-        *_bad_values(cell),
+        *not_true_or_false("broker_settings", given, _SWITCHES),
+        *not_above_zero("broker_settings", given, (*_QUORUMS, *_JOURNAL_NUMBERS, *_BROKER_NUMBERS)),
         *_bad_client_values(cell.client_settings),
+        *_bad_security(cell),
     ]
-    if cell.driver == "native":
-        found.append("driver: Pulsar has no native path; use auto or python")
-    if cell.security is not None and (cell.security.user is None) != (cell.security.password is None):
-        found.append("security: a user needs a password and a password a user")
-    if cell.security is not None and cell.security.user is not None and not (cell.security.tls or cell.endpoint):
-        found.append("security: a Pulsar cluster of ours takes passwords over TLS only; set tls")
-    if found:
-        return found
+    if _ADVERTISED in given and cell.nodes > 1:
+        found.append(CellProblem(("broker_settings", _ADVERTISED), f"one address cannot stand for {cell.nodes} nodes"))
+    return found or _bad_quorums(cell)
+
+
+def _bad_quorums(cell: CellPlan) -> list[CellProblem]:
     settings = settings_of(cell)
     bookies = BOOKIES if cell.nodes > 1 else 1
     if not settings.ack_quorum <= settings.write_quorum <= settings.ensemble:
-        found.append("broker_settings: ack_quorum <= write_quorum <= ensemble must hold")
-    elif settings.ensemble > bookies and not cell.endpoint:
-        found.append(f"broker_settings.ensemble: at most the {bookies} bookies there are (got {settings.ensemble})")
-    because = (
-        f"write_quorum {settings.write_quorum}, ack_quorum {settings.ack_quorum}, journalSyncData "
-        f"{settings.journal['journalSyncData']}, journalWriteData {settings.journal['journalWriteData']}"
-    )
-    return found + other_durability(cell, settings.level, because)
+        return [CellProblem(("broker_settings",), "ack_quorum <= write_quorum <= ensemble must hold")]
+    if settings.ensemble > bookies and not cell.endpoint:
+        said = f"must be at most the {bookies} bookies there are"
+        return [CellProblem(("broker_settings", "ensemble"), said, str(settings.ensemble))]
+    return []
 
 
-def _bad_values(cell: CellPlan) -> list[str]:
-    given = cell.broker_settings
-    return [
-        *not_true_or_false("broker_settings", given, _SWITCHES),
-        *not_above_zero("broker_settings", given, (*_QUORUMS, *_JOURNAL_NUMBERS, *_BROKER_NUMBERS)),
-    ]
+def _bad_security(cell: CellPlan) -> list[CellProblem]:
+    security = cell.security
+    if security is None:
+        return []
+    if (security.user is None) != (security.password is None):
+        return [CellProblem(("security",), "a user needs a password and a password a user")]
+    if security.user is not None and not (security.tls or cell.endpoint):
+        return [CellProblem(("security",), "a Pulsar cluster of ours takes passwords over TLS only; set tls")]
+    return []
 
 
-def _bad_client_values(given: Mapping[str, str]) -> list[str]:
+def _bad_client_values(given: Mapping[str, str]) -> list[CellProblem]:
     batch = "batching_max_messages"
     numbers = [name for name, default in CLIENT_DEFAULTS.items() if default.isdecimal() and name != batch]
-    lines = [
+    found = [
         *not_offered("client_settings", given, {"compression_type": COMPRESSIONS}),
         *not_true_or_false("client_settings", given, ("batching_enabled",)),
         *not_above_zero("client_settings", given, numbers),
     ]
     most = given.get(batch, "1")
     if not (is_above_zero(most) and int(most) <= BATCH_MOST):
-        lines.append(f"client_settings.{batch}: must be from 1 to {BATCH_MOST} (got {most!r})")
-    return lines
+        found.append(wrong_value("client_settings", given, batch, f"must be from 1 to {BATCH_MOST}"))
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 from pika import spec
 
 from brokerlab.brokers.contract import ComputedDurability
+from brokerlab.brokers.kit.http_reader import as_text
 from brokerlab.brokers.rabbitmq.amqp import AmqpLink
 from brokerlab.brokers.rabbitmq.management import Management
 from brokerlab.brokers.rabbitmq.names import DEFAULT_GROUP, belongs_to, group_queue, stream_name
@@ -111,15 +111,15 @@ class RabbitAdmin:
         if not self._management.known:
             return found
         overview = self._ask("overview") or {}
-        found["cluster"] = {k: _text(overview[k]) for k in ("rabbitmq_version", "erlang_version") if k in overview}
+        found["cluster"] = {k: as_text(overview[k]) for k in ("rabbitmq_version", "erlang_version") if k in overview}
         for node in self._ask("nodes") or ():
-            found[f"server:{node['name']}"] = {k: _text(node[k]) for k in _OF_NODE if k in node}
+            found[f"server:{node['name']}"] = {k: as_text(node[k]) for k in _OF_NODE if k in node}
         for destination in destinations:
             for queue in self.queues(destination):
                 info = self._info(queue)
                 if info is not None:
-                    values = {k: _text(info[k]) for k in _OF_QUEUE if k in info}
-                    values |= {k: _text(v) for k, v in info.get("arguments", {}).items()}
+                    values = {k: as_text(info[k]) for k in _OF_QUEUE if k in info}
+                    values |= {k: as_text(v) for k, v in info.get("arguments", {}).items()}
                     found[f"queue:{queue}"] = values
         return found
 
@@ -148,7 +148,7 @@ class RabbitAdmin:
             because
             | {
                 "x-queue-type": str(info.get("type")),
-                "durable": _text(info.get("durable")),
+                "durable": as_text(info.get("durable")),
                 "members": ", ".join(_members(info)),
                 "members online": str(len(_online(info))),
                 "fsync before confirm": "yes (Raft log)" if info.get("type") == "quorum" else "no",
@@ -172,7 +172,3 @@ def _online(info: dict[str, Any]) -> list[str]:
     if info.get("type") == "classic":
         return _members(info) if info.get("state") in (None, "running") else []
     return sorted(info.get("online") or [])
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -12,10 +12,10 @@ from typing import Any
 from pika import frame, spec
 from pika.exceptions import AMQPError
 
+from brokerlab.brokers.kit.link import CALL_S, CONNECT_S, Link, RefusedError
 from brokerlab.brokers.rabbitmq.frames import FRAME_OVERHEAD, frame_bytes
-from brokerlab.brokers.rabbitmq.link import CALL_S, CONNECT_S, HEARTBEAT_S, Link, RefusedError
-from brokerlab.brokers.rabbitmq.wire import addresses_from
-from brokerlab.model.plan import Endpoint, Security
+from brokerlab.brokers.rabbitmq.names import GUEST, HEARTBEAT_S
+from brokerlab.model.plan import Security
 
 CHANNEL = 1
 FRAME_MAX = 131_072
@@ -40,6 +40,8 @@ class AmqpLink(Link):
 
     listener = "RabbitMQ"
     wrong_password = 403
+    anonymous = GUEST
+    heartbeat_s = HEARTBEAT_S
 
     def __init__(self, address: str, security: Security | None, name: str, connect_s: float = CONNECT_S) -> None:
         self._answers: list[Any] = []
@@ -47,10 +49,6 @@ class AmqpLink(Link):
         self.on_method: Callable[[Any], None] | None = None
         self.blocked = False  # the server's memory or disk alarm: it reads nothing more from publishers
         super().__init__(address, security, name, connect_s)
-
-    @staticmethod
-    def addresses(endpoint: Endpoint, first: int) -> list[str]:
-        return addresses_from(endpoint, first)
 
     def _handshake(self, name: str, user: str, password: str, until: float) -> None:
         self._wire.write(b"AMQP\x00\x00\x09\x01")

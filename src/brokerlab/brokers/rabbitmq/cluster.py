@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.certificates import Certificates, make_certificates
 from brokerlab.brokers.kit.local import LocalCluster
+from brokerlab.brokers.kit.wire import credentials
 from brokerlab.brokers.rabbitmq import server
 from brokerlab.brokers.rabbitmq.admin import RabbitAdmin
 from brokerlab.brokers.rabbitmq.install import Programs
@@ -17,11 +17,9 @@ from brokerlab.brokers.rabbitmq.management import Management
 from brokerlab.brokers.rabbitmq.names import first_queue
 from brokerlab.brokers.rabbitmq.readiness import confirmed_write
 from brokerlab.brokers.rabbitmq.settings import settings_of
-from brokerlab.brokers.rabbitmq.wire import credentials
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
-from brokerlab.processes.ports import HeldPorts
-from brokerlab.processes.process import ServerProcess, stop_together
+from brokerlab.processes.process import stop_together
 from brokerlab.processes.readiness import wait_until
 
 _STOP_GRACE_S = 20.0
@@ -32,35 +30,23 @@ class RabbitCluster(LocalCluster):
     """1 or 3 nodes; see brokers.contract.Cluster and CanLoseANode."""
 
     def __init__(self, cell: CellPlan, programs: Programs, directory: Path, logs: Path) -> None:
-        self._cell = cell
+        super().__init__(cell, directory, logs, ports=1 + _PORTS_EACH * cell.nodes)
         self._settings = settings_of(cell)
-        self._directory = directory.absolute()
-        self._certificates: Certificates | None = None
         self._cookie = secrets.token_hex(16)
-        self._held = HeldPorts(1 + _PORTS_EACH * cell.nodes)
-        epmd_port, *ports = self._held.numbers
-        self._epmd_port = epmd_port
+        self._epmd_port, *ports = self._held.numbers
         self._layouts = [
             server.NodeLayout(
                 i + 1, self._directory / f"rabbitmq-{i + 1}", *ports[i * _PORTS_EACH : (i + 1) * _PORTS_EACH]
             )
             for i in range(cell.nodes)
         ]
-        environments = [server.environment(layout, programs.erlang, epmd_port) for layout in self._layouts]
+        environments = [server.environment(layout, programs.erlang, self._epmd_port) for layout in self._layouts]
         self._processes = [
-            ServerProcess(
-                layout.name,
-                [str(programs.server)],
-                logs.absolute() / f"{layout.name}.log",
-                layout.directory,
-                environment,
-            )
+            self._server(layout.name, [str(programs.server)], environment)
             for layout, environment in zip(self._layouts, environments, strict=True)
         ]
-        command = [str(programs.epmd), "-port", str(epmd_port), "-address", "127.0.0.1"]
-        self._epmd = ServerProcess(
-            "rabbitmq-epmd", command, logs.absolute() / "rabbitmq-epmd.log", self._directory / "epmd", environments[0]
-        )
+        command = [str(programs.epmd), "-port", str(self._epmd_port), "-address", "127.0.0.1"]
+        self._epmd = self._server("rabbitmq-epmd", command, environments[0])
 
     def start(self) -> None:
         definitions = self._secure()
@@ -76,12 +62,9 @@ class RabbitCluster(LocalCluster):
 
     def _secure(self) -> Path | None:
         """Certificates and the user that the cell asks for; the file that tells the nodes about the user."""
+        self._make_certificates()
         security = self._cell.security
-        if security is None:
-            return None
-        if security.tls and self._certificates is None:
-            self._certificates = make_certificates(self._directory / "certificates")
-        if security.user is None:
+        if security is None or security.user is None:
             return None
         path = self._directory / "definitions.json"
         self._directory.mkdir(parents=True, exist_ok=True)
@@ -105,15 +88,9 @@ class RabbitCluster(LocalCluster):
         )
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
-        died, tail = self.dead_nodes, self.log_tail
-        wait_until("every node is in the cluster", self._all_in, deadline_mono_ns, died=died, log_tail=tail)
-        wait_until(
-            f"a confirmed write to a {self._settings.kind} queue with {self._settings.members} members online",
-            lambda: confirmed_write(self.endpoint(), self._cell),
-            deadline_mono_ns,
-            died=died,
-            log_tail=tail,
-        )
+        self._wait("every node is in the cluster", self._all_in, deadline_mono_ns, every_s=0.1)
+        write = f"a confirmed write to a {self._settings.kind} queue with {self._settings.members} members online"
+        self._wait(write, lambda: confirmed_write(self.endpoint(), self._cell), deadline_mono_ns, every_s=0.1)
 
     def _all_in(self) -> bool:
         """Every node answers, and each sees all of them running."""
@@ -125,15 +102,11 @@ class RabbitCluster(LocalCluster):
         return True
 
     def endpoint(self) -> Endpoint:
-        security = self._cell.security
-        if security is not None and self._certificates is not None:
-            security = security.model_copy(update={"ca_file": str(self._certificates.ca_file)})
         scheme = "http" if self._certificates is None else "https"
         options = {"management": ",".join(f"{scheme}://127.0.0.1:{n.management_port}" for n in self._layouts)}
         if self._settings.kind == "stream":
             options["stream"] = ",".join(f"127.0.0.1:{n.stream_port}" for n in self._layouts)
-        addresses = tuple(f"127.0.0.1:{n.amqp_port}" for n in self._layouts)
-        return Endpoint(addresses=addresses, options=options, security=security)
+        return self._endpoint([n.amqp_port for n in self._layouts], options)
 
     def nodes(self) -> tuple[NodeInfo, ...]:
         return tuple(

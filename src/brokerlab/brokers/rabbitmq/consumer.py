@@ -8,11 +8,11 @@ from typing import Any
 
 from pika import spec
 
+from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer
 from brokerlab.brokers.rabbitmq.amqp import PATH, AmqpLink, ClosedByServerError
 from brokerlab.brokers.rabbitmq.deliveries import Arrived, DeliveryReader
 from brokerlab.brokers.rabbitmq.frames import ack_frames, ack_up_to
 from brokerlab.brokers.rabbitmq.names import group_queue
-from brokerlab.brokers.rabbitmq.reconnecting import ReconnectingConsumer
 from brokerlab.brokers.rabbitmq.settings import RabbitSettings, client_setting, kind_of
 from brokerlab.brokers.rabbitmq.topology import declare_group
 from brokerlab.errors import BrokerError

@@ -3,6 +3,8 @@ to it. stream: a stream for each partition, which all groups read."""
 
 from __future__ import annotations
 
+GUEST = ("guest", "guest")  # RabbitMQ's own user and password, for who comes from this machine
+HEARTBEAT_S = 30
 DEFAULT_GROUP = "default"  # where messages go when nobody has asked for a group: nothing is lost meanwhile
 
 

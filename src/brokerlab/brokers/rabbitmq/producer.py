@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from pika import spec
 
+from brokerlab.brokers.kit.reconnecting import RECONNECT_S, ReconnectingProducer
+from brokerlab.brokers.kit.unconfirmed import Unconfirmed
 from brokerlab.brokers.rabbitmq.amqp import PATH, AmqpLink
 from brokerlab.brokers.rabbitmq.frames import Confirms, PublishEncoder, read_confirms
 from brokerlab.brokers.rabbitmq.names import routing_key
 from brokerlab.brokers.rabbitmq.outcomes import CONFIRMS, outcome_of_return
-from brokerlab.brokers.rabbitmq.reconnecting import RECONNECT_S, ReconnectingProducer
-from brokerlab.brokers.rabbitmq.settings import confirm_window
-from brokerlab.brokers.rabbitmq.unconfirmed import Unconfirmed
+from brokerlab.brokers.rabbitmq.settings import client_setting, confirm_window
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, Block, Int64s
 from brokerlab.model.plan import AgentPlan
 
@@ -25,7 +25,7 @@ class AmqpProducer(ReconnectingProducer[AmqpLink]):
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
         assert plan.producers is not None
-        super().__init__(plan, number)
+        super().__init__(plan, number, client_setting(plan, "pending_bytes"))
         self.path = f"{PATH}, confirm window {confirm_window(plan.producers)}"
         self._routes = [(d, routing_key(p)) for d in plan.destinations for p in range(plan.partitions)]
         self._returned: dict[int, str] = {}
@@ -40,7 +40,7 @@ class AmqpProducer(ReconnectingProducer[AmqpLink]):
         link.call(spec.Confirm.Select(), RECONNECT_S)
 
     def _room(self, link: AmqpLink) -> int:
-        return 0 if link.blocked else self._pending_bytes - link.unsent_bytes
+        return 0 if link.blocked else super()._room(link)
 
     def _encode(self, block: Block) -> bytes | memoryview:
         return self._encoder.encode(block)

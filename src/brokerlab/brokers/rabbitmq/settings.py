@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from brokerlab.brokers.kit.setting_checks import is_above_zero, unknown_names
+from brokerlab.brokers.contract import CellProblem, ComputedDurability
+from brokerlab.brokers.kit import durability
+from brokerlab.brokers.kit.setting_checks import is_above_zero, unknown_names, wrong_value
 from brokerlab.model.plan import AgentPlan, CellPlan, Durability, ProducersPlan
 
 Kind = Literal["classic", "quorum", "stream"]
@@ -60,10 +62,8 @@ class RabbitSettings:
 
 def level_of(kind: str, members: int, *, durable: bool) -> Durability:
     """A quorum queue fsyncs before it confirms; classic queues (4.x) and streams do not."""
-    fsynced = kind == "quorum" and durable
-    if members > 1 and kind != "classic":
-        return Durability.L1 if fsynced else Durability.L2
-    return Durability.L3 if fsynced else Durability.L4
+    replicated = members > 1 and kind != "classic"
+    return durability.level_of(replicated=replicated, fsynced=kind == "quorum" and durable)
 
 
 def kind_of(broker: str) -> Kind:
@@ -89,26 +89,31 @@ def client_setting_of(given: Mapping[str, str], name: str) -> int:
     return int(given.get(name, CLIENT_DEFAULTS[name]))
 
 
-def problems(cell: CellPlan) -> list[str]:
+def planned_durability(cell: CellPlan) -> ComputedDurability:
+    """What the kind of queue and the number of nodes lead to; the truth is read back from the servers."""
+    settings = settings_of(cell)
+    because = {"x-queue-type": settings.kind, "members": str(settings.members)}
+    return ComputedDurability(level_of(settings.kind, settings.members, durable=True), because)
+
+
+def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that RabbitMQ cannot do."""
+    servers, clients = cell.broker_settings, cell.client_settings
     found = [
-        *unknown_names("broker_settings", cell.broker_settings, SERVER_NAMES),
-        *unknown_names("client_settings", cell.client_settings, CLIENT_DEFAULTS),
+        *unknown_names("broker_settings", servers, SERVER_NAMES),
+        *unknown_names("client_settings", clients, CLIENT_DEFAULTS),
     ]
-    for name, value in cell.broker_settings.items():
+    for name, value in servers.items():
         if name in SERVER_NAMES and not _is_number(value, whole=name != "vm_memory_high_watermark.relative"):
-            found.append(f"broker_settings.{name}: must be a number (got {value!r})")
-    for name, value in cell.client_settings.items():
+            found.append(wrong_value("broker_settings", servers, name, "must be a number"))
+    for name, value in clients.items():
         if name in CLIENT_DEFAULTS and not (is_above_zero(value) and int(value) <= _MOST.get(name, 1 << 30)):
             most = f" and at most {_MOST[name]}" if name in _MOST else ""
-            found.append(f"client_settings.{name}: must be a whole number above 0{most} (got {value!r})")
-    kind = kind_of(cell.broker)
-    levels = LEVELS[kind].get(cell.nodes, ())
-    if levels and cell.durability not in levels:
-        found.append(f"durability: a {kind} queue with {cell.nodes} nodes gives {levels[0]}, not {cell.durability}")
+            found.append(wrong_value("client_settings", clients, name, f"must be a whole number above 0{most}"))
     streams = cell.destinations * cell.partitions
-    if kind == "stream" and streams > MOST_STREAMS:
-        found.append(f"destinations: {streams} streams, but one connection can have {MOST_STREAMS} at most")
+    if kind_of(cell.broker) == "stream" and streams > MOST_STREAMS:
+        said = f"{streams} streams, but one connection can have {MOST_STREAMS} at most"
+        found.append(CellProblem(("destinations",), said))
     return found
 
 

@@ -11,9 +11,10 @@ import struct
 import time
 from collections.abc import Callable
 
-from brokerlab.brokers.rabbitmq.link import CALL_S, CONNECT_S, HEARTBEAT_S, Link, RefusedError
+from brokerlab.brokers.kit.link import CALL_S, CONNECT_S, Link, RefusedError
+from brokerlab.brokers.kit.wire import addresses_from
+from brokerlab.brokers.rabbitmq.names import GUEST, HEARTBEAT_S
 from brokerlab.brokers.rabbitmq.outcomes import STREAM_CODES
-from brokerlab.brokers.rabbitmq.wire import addresses_from
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint, Security
 
@@ -47,6 +48,8 @@ class StreamLink(Link):
 
     listener = "RabbitMQ's stream listener"
     wrong_password = AUTHENTICATION_FAILURE
+    anonymous = GUEST
+    heartbeat_s = HEARTBEAT_S
 
     def __init__(self, address: str, security: Security | None, name: str, connect_s: float = CONNECT_S) -> None:
         self._answers: dict[int, bytes] = {}

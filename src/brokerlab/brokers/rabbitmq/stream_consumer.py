@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer
 from brokerlab.brokers.rabbitmq import stream
 from brokerlab.brokers.rabbitmq.chunks import Chunk, read_chunk, read_head
 from brokerlab.brokers.rabbitmq.names import stream_name
-from brokerlab.brokers.rabbitmq.reconnecting import ReconnectingConsumer
 from brokerlab.brokers.rabbitmq.settings import client_setting
 from brokerlab.model.blocks import Deliveries
 from brokerlab.model.plan import AgentPlan

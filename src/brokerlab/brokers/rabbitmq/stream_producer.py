@@ -6,14 +6,14 @@ import struct
 
 import numpy as np
 
+from brokerlab.brokers.kit.reconnecting import ReconnectingProducer
+from brokerlab.brokers.kit.unconfirmed import Unconfirmed
 from brokerlab.brokers.rabbitmq import stream
 from brokerlab.brokers.rabbitmq.chunks import MESSAGE_PREFIX_BYTES, message_prefix
 from brokerlab.brokers.rabbitmq.frames import payload_rows
 from brokerlab.brokers.rabbitmq.names import stream_name
 from brokerlab.brokers.rabbitmq.outcomes import outcome_of_stream_code
-from brokerlab.brokers.rabbitmq.reconnecting import ReconnectingProducer
-from brokerlab.brokers.rabbitmq.settings import confirm_window
-from brokerlab.brokers.rabbitmq.unconfirmed import Unconfirmed
+from brokerlab.brokers.rabbitmq.settings import client_setting, confirm_window
 from brokerlab.model.blocks import ACKNOWLEDGED, Block
 from brokerlab.model.plan import AgentPlan
 
@@ -28,7 +28,7 @@ class StreamProducer(ReconnectingProducer[stream.StreamLink]):
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
         assert plan.producers is not None
-        super().__init__(plan, number)
+        super().__init__(plan, number, client_setting(plan, "pending_bytes"))
         self.path = f"{stream.PATH}, confirm window {confirm_window(plan.producers)}"
         self._streams = [stream_name(d, p) for d in plan.destinations for p in range(plan.partitions)]
         self._unconfirmed = Unconfirmed(0)  # publishing ids are counted by us, over all connections
@@ -42,7 +42,7 @@ class StreamProducer(ReconnectingProducer[stream.StreamLink]):
         link.on_frame = self._on_frame
 
     def _room(self, link: stream.StreamLink) -> int:
-        return min(self._pending_bytes - link.unsent_bytes, link.frame_max - 64)
+        return min(super()._room(link), link.frame_max - 64)
 
     def _encode(self, block: Block) -> bytes:
         data = publish_frames(block, self._next_id)

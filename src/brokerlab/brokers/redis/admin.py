@@ -8,8 +8,10 @@ from typing import Any
 import redis
 
 from brokerlab.brokers.contract import ComputedDurability
-from brokerlab.brokers.redis.connection import lacks, split_address
+from brokerlab.brokers.kit.wire import split_address
+from brokerlab.brokers.redis.connection import lacks
 from brokerlab.brokers.redis.keys import Placement, find_placement, key_of, keys_of
+from brokerlab.brokers.redis.names import is_clustered
 from brokerlab.brokers.redis.settings import level_of, waiting_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint, Security
@@ -32,8 +34,8 @@ def server_version(info: dict[str, Any]) -> str:
 class RedisAdmin:
     """See brokers.contract.Admin."""
 
-    def __init__(self, endpoint: Endpoint, cell: CellPlan, clustered: bool) -> None:
-        self._endpoint, self._clustered = endpoint, clustered
+    def __init__(self, endpoint: Endpoint, cell: CellPlan) -> None:
+        self._endpoint, self._clustered = endpoint, is_clustered(cell.broker)
         self._waiting = waiting_of(cell.durability, cell.client_settings)
         self._clients: dict[str, redis.Redis] = {}
         try:
@@ -166,9 +168,7 @@ class RedisAdmin:
             "appendonly": "yes" if appendonly else "no",
             "appendfsync": appendfsync,
             "replicas_online": str(replicas),
-            "producers_wait": "no"
-            if waiting.command == "none"
-            else f"{waiting.command} for {waiting.replicas} replicas",
+            "producers_wait": waiting.words,
             "version": ", ".join(sorted({s["version"] for s in servers})),
         }
         return ComputedDurability(level_of(waiting, replicas, appendonly, appendfsync), because)

@@ -6,19 +6,16 @@ import os
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.certificates import make_certificates
-from brokerlab.brokers.kit.local import LocalCluster
+from brokerlab.brokers.kit.local import HOST, LocalCluster, write_private
 from brokerlab.brokers.redis.connection import Connection, ServerError, lacks
-from brokerlab.brokers.redis.forming import MASTERS, Forming
+from brokerlab.brokers.redis.forming import Forming
 from brokerlab.brokers.redis.keys import Placement, find_placement, key_of
+from brokerlab.brokers.redis.names import is_clustered, replicas_of_a_master, server_name
 from brokerlab.brokers.redis.outcomes import confirmed
 from brokerlab.brokers.redis.server import Access, Place, configuration
 from brokerlab.brokers.redis.settings import settings_of, waiting_of
 from brokerlab.errors import BrokerError
-from brokerlab.model.plan import CellPlan, Endpoint, Security
-from brokerlab.processes.ports import HeldPorts
-from brokerlab.processes.process import ServerProcess
-from brokerlab.processes.readiness import wait_until
+from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.secrets import secret
 
 READY = "brokerlab-ready"
@@ -27,35 +24,27 @@ READY = "brokerlab-ready"
 class RedisCluster(LocalCluster):
     """See brokers.contract.Cluster and CanLoseANode."""
 
-    def __init__(
-        self, cell: CellPlan, product: str, program: Path, clustered: bool, directory: Path, logs: Path
-    ) -> None:
-        self._cell, self._clustered, self._directory = cell, clustered, directory
+    def __init__(self, cell: CellPlan, program: Path, directory: Path, logs: Path) -> None:
+        self._clustered = is_clustered(cell.broker)
+        super().__init__(cell, directory, logs, ports=cell.nodes * (2 if self._clustered else 1))
         self._settings = settings_of(cell)
         self._waiting = waiting_of(cell.durability, cell.client_settings)
-        self._replicas = cell.nodes // MASTERS - 1 if clustered else cell.nodes - 1
-        self._held = HeldPorts(cell.nodes * (2 if clustered else 1))
+        self._replicas = replicas_of_a_master(cell.broker, cell.nodes)
         ports = self._held.numbers
         self._ports, self._bus_ports = ports[: cell.nodes], ports[cell.nodes :]
         # Not our whole environment: it may hold the password. C: the private C library has no other locales.
-        env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": str(directory)}
-        self._processes = []
+        env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": str(self._directory)}
         for i in range(cell.nodes):
-            name = f"{product.lower()}-{i + 1}"
-            home = directory / name
-            self._processes.append(
-                ServerProcess(name, [str(program), str(home / "node.conf")], logs / f"{name}.log", home, env)
-            )
+            name = f"{server_name(cell.broker)}-{i + 1}"
+            command = [str(program), str(self._directory / name / "node.conf")]
+            self._processes.append(self._server(name, command, env))
         self._forming = Forming(cell.nodes)
 
     def start(self) -> None:
+        self._make_certificates()
         access = self._access()
         for i, process in enumerate(self._processes):
-            process.directory.mkdir(parents=True, exist_ok=True)
-            file = process.directory / "node.conf"
-            file.touch(mode=0o600)
-            file.chmod(0o600)
-            file.write_text(configuration(self._place(i), self._settings, access))
+            write_private(process.directory / "node.conf", configuration(self._place(i), self._settings, access))
             process.start()
 
     def _place(self, i: int) -> Place:
@@ -68,16 +57,8 @@ class RedisCluster(LocalCluster):
         security = self._cell.security
         if security is None:
             return Access()
-        certificates = make_certificates(self._directory / "tls") if security.tls else None
         password = None if security.password is None else secret(security.password)
-        return Access(certificates, security.user, password)
-
-    def _security(self) -> Security | None:
-        """As clients need it, with the authority that signed our certificate."""
-        security = self._cell.security
-        if security is None or not security.tls:
-            return security
-        return security.model_copy(update={"ca_file": str(self._directory / "tls" / "ca.pem")})
+        return Access(self._certificates, security.user, password)
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
         steps = [("every node answers", self._answers)]
@@ -86,12 +67,12 @@ class RedisCluster(LocalCluster):
         steps.append((f"{self._replicas} replicas follow each master", self._replicates))
         steps.append(("an acknowledged write on each master", self._acknowledges))
         for what, condition in steps:
-            wait_until(what, condition, deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail, every_s=0.05)
+            self._wait(what, condition, deadline_mono_ns)
 
     def _connect(self, i: int) -> Connection:
         """Raises OSError for "not yet"."""
         try:
-            return Connection(f"127.0.0.1:{self._ports[i]}", self._security(), "brokerlab-ready", 5.0)
+            return Connection(f"127.0.0.1:{self._ports[i]}", self._client_security(), "brokerlab-ready", 5.0)
         except BrokerError as e:
             raise OSError(e.message) from e
 
@@ -130,7 +111,7 @@ class RedisCluster(LocalCluster):
         """The last command's reply. Raises OSError; BrokerError for a command that the server does not know, which
         waiting would not change."""
         try:
-            connection = Connection(address, self._security(), "brokerlab-ready", 5.0)
+            connection = Connection(address, self._client_security(), "brokerlab-ready", 5.0)
         except BrokerError as e:
             raise OSError(e.message) from e
         try:
@@ -169,14 +150,11 @@ class RedisCluster(LocalCluster):
         return found
 
     def endpoint(self) -> Endpoint:
-        return Endpoint(addresses=tuple(f"127.0.0.1:{p}" for p in self._ports), security=self._security())
+        return self._endpoint(self._ports)
 
     def nodes(self) -> tuple[NodeInfo, ...]:
-        security = self._security()
-        given = {} if security is None else security.model_dump(exclude_none=True)
-        access = {name: str(value) for name, value in given.items() if value is not False}
         return tuple(
-            NodeInfo(process.name, process.pid, {"redis": f"127.0.0.1:{port}"} | access)
+            NodeInfo(process.name, process.pid, {"redis": f"{HOST}:{port}"})
             for process, port in zip(self._processes, self._ports, strict=True)
         )
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import select
-import socket
-import ssl
 import time
-from functools import lru_cache
 from importlib.metadata import version
 
 import hiredis
 
+from brokerlab.brokers.kit import wire
+from brokerlab.brokers.kit.wire import READ_BYTES, Wire
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Security
 from brokerlab.secrets import secret
@@ -19,8 +17,6 @@ from brokerlab.secrets import secret
 CONNECT_S = 10.0
 CALL_S = 20.0
 PATH = f"python (raw RESP, hiredis {version('hiredis')})"
-_READ_BYTES = 1 << 18
-_WANT = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class ServerError(BrokerError):
@@ -50,11 +46,8 @@ class Connection:
     def __init__(self, address: str, security: Security | None, name: str, connect_s: float = CONNECT_S) -> None:
         self.address = address
         self._reader = hiredis.Reader()
-        self._unsent: list[memoryview] = []
-        self.unsent_bytes = 0
-        self._buffer = bytearray(_READ_BYTES)
         try:
-            self._socket = _open(address, security, connect_s)
+            self.wire = Wire(address, security, connect_s)
         except OSError as e:
             raise BrokerError(f"{address} does not answer: {_words(e, security)}") from e
         try:
@@ -85,33 +78,26 @@ class Connection:
             raise BrokerError(e.message, hint=hint) from None
 
     def fileno(self) -> int:
-        return self._socket.fileno()
+        return self.wire.fileno()
 
-    def send(self, data: bytes | memoryview) -> None:
-        """Queue and write what the socket takes now. Raises OSError."""
-        view = memoryview(data)
-        self._unsent.append(view)
-        self.unsent_bytes += len(view)
-        self.flush()
+    @property
+    def unsent_bytes(self) -> int:
+        return self.wire.unsent_bytes
+
+    def send(self, data: bytes) -> None:
+        """Write what the socket takes now; the rest with the next `flush`. Raises OSError."""
+        self.wire.write(data)
 
     def flush(self) -> bool:
         """Whether everything has been written. Raises OSError."""
-        while self._unsent:
-            first = self._unsent[0]
-            try:
-                written = self._socket.send(first)
-            except _WANT:
-                return False
-            self.unsent_bytes -= written
-            if written < len(first):
-                self._unsent[0] = first[written:]
-            else:
-                self._unsent.pop(0)
-        return True
+        return self.wire.flush()
 
     def replies(self) -> list[object]:
         """Every reply that has arrived; error replies are hiredis.ReplyError objects. Raises OSError."""
-        self._read()
+        while data := self.wire.read():
+            self._reader.feed(data)
+            if len(data) < READ_BYTES and not self.wire.holds_input():
+                break
         gets = self._reader.gets
         found = []
         try:
@@ -120,18 +106,6 @@ class Connection:
         except hiredis.ProtocolError as e:
             raise NotRedisError(str(e)) from e
         return found
-
-    def _read(self) -> None:
-        while True:
-            try:
-                got = self._socket.recv_into(self._buffer)
-            except _WANT:
-                return
-            if got == 0:
-                raise ConnectionResetError("closed by the server")
-            self._reader.feed(self._buffer, 0, got)  # type: ignore[arg-type]  # any buffer will do
-            if got < _READ_BYTES and not isinstance(self._socket, ssl.SSLSocket):
-                return
 
     def wait(self, deadline_mono_ns: int) -> None:
         """Until something can be read (or written, where something is unsent), or the deadline."""
@@ -160,8 +134,7 @@ class Connection:
             self.wait(deadline)
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._socket.close()
+        self.wire.close()
 
 
 def pack(*words: str | bytes | int) -> bytes:
@@ -172,11 +145,7 @@ def pack(*words: str | bytes | int) -> bytes:
 
 def wait_any(connections: list[Connection], deadline_mono_ns: int) -> None:
     """Until one of them has something to read, or can write what is unsent, or the deadline."""
-    poll = select.poll()
-    for connection in connections:
-        poll.register(connection, select.POLLIN | (select.POLLOUT if connection.unsent_bytes else 0))
-    left_ms = (deadline_mono_ns - time.monotonic_ns()) / 1e6
-    poll.poll(max(0.0, left_ms))
+    wire.wait_any([c.wire for c in connections], (deadline_mono_ns - time.monotonic_ns()) / 1e9)
 
 
 def readable(connections: list[Connection]) -> set[int]:
@@ -185,33 +154,6 @@ def readable(connections: list[Connection]) -> set[int]:
     for connection in connections:
         poll.register(connection, select.POLLIN)
     return {number for number, _ in poll.poll(0)}
-
-
-def split_address(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise BrokerError(f"{address!r} is not an address", hint="write host:port")
-    return host.strip("[]"), int(port)
-
-
-def _open(address: str, security: Security | None, seconds: float) -> socket.socket:
-    host, port = split_address(address)
-    plain = socket.create_connection((host, port), timeout=seconds)
-    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    made = plain
-    if security is not None and security.tls:
-        try:
-            made = _context(security.ca_file).wrap_socket(plain, server_hostname=host)
-        except BaseException:
-            plain.close()
-            raise
-    made.setblocking(False)
-    return made
-
-
-@lru_cache(maxsize=8)
-def _context(ca_file: str | None) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=ca_file)
 
 
 def _words(error: OSError, security: Security | None) -> str:

@@ -14,6 +14,7 @@ from brokerlab.brokers.redis.connection import PATH, Connection, ServerError, re
 from brokerlab.brokers.redis.control import Control
 from brokerlab.brokers.redis.entries import Chunk, deliveries_of
 from brokerlab.brokers.redis.keys import find_placement, keys_of
+from brokerlab.brokers.redis.names import is_clustered
 from brokerlab.brokers.redis.reading import Membership, Reading
 from brokerlab.brokers.redis.settings import client_number
 from brokerlab.errors import BrokerError
@@ -33,10 +34,10 @@ class RedisConsumer:
 
     path = PATH
 
-    def __init__(self, plan: AgentPlan, number: int, clustered: bool) -> None:
+    def __init__(self, plan: AgentPlan, number: int) -> None:
         assert plan.consumers is not None
         assert plan.group is not None
-        self._endpoint, self._clustered = plan.endpoint, clustered
+        self._endpoint, self._clustered = plan.endpoint, is_clustered(plan.broker)
         self._name = f"{plan.agent}-{number}"
         self._keys = keys_of(plan.destinations, plan.partitions)
         self._member = Membership(

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from brokerlab.brokers.redis.connection import Connection, ServerError
 from brokerlab.brokers.redis.keys import SLOTS
-
-MASTERS = 3
+from brokerlab.brokers.redis.names import MASTERS
 
 
 class Forming:

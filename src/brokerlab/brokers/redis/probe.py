@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from brokerlab.brokers.contract import NodeInfo, Reading
+from brokerlab.brokers.kit.probing import readings_of
 from brokerlab.brokers.redis.connection import Connection, ServerError
 from brokerlab.errors import BrokerlabError
-from brokerlab.model.plan import Security
+from brokerlab.model.plan import Endpoint
 
 _FIELDS = {  # of INFO -> (metric, unit)
     "instantaneous_ops_per_sec": ("operations_per_s", "1/s"),
@@ -39,7 +40,8 @@ def parse_info(text: str) -> dict[str, str]:
 class RedisProbe:
     """See brokers.contract.BrokerProbe. Keeps a connection to each node; a lost one is made again."""
 
-    def __init__(self, nodes: tuple[NodeInfo, ...]) -> None:
+    def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> None:
+        self._security = endpoint.security
         self._nodes = nodes
         self._connections: dict[str, Connection] = {}
 
@@ -53,15 +55,13 @@ class RedisProbe:
                 if lost is not None:
                     lost.close()
                 continue
-            for name, (metric, unit) in _FIELDS.items():
-                if name in values:
-                    readings.append(Reading(f"broker:{node.name}", metric, float(values[name]), unit))
+            readings += readings_of(f"broker:{node.name}", values, _FIELDS)
         return readings
 
     def _info(self, node: NodeInfo) -> str:
         connection = self._connections.get(node.name)
         if connection is None:
-            connection = Connection(node.urls["redis"], _security(node), "brokerlab-probe", 1.0)
+            connection = Connection(node.urls["redis"], self._security, "brokerlab-probe", 1.0)
             self._connections[node.name] = connection
         told = connection.call("INFO", "everything", seconds=1.0)
         if not isinstance(told, bytes):
@@ -71,9 +71,3 @@ class RedisProbe:
     def __del__(self) -> None:
         for connection in self._connections.values():
             connection.close()
-
-
-def _security(node: NodeInfo) -> Security | None:
-    """As the cluster wrote it beside the address: references only."""
-    given = {name: value for name, value in node.urls.items() if name in Security.model_fields}
-    return Security.model_validate(given) if given else None

@@ -8,13 +8,15 @@ from collections import deque
 import hiredis
 import numpy as np
 
+from brokerlab.brokers.kit.settling import Settling
 from brokerlab.brokers.redis.connection import PATH, Connection, pack, wait_any
 from brokerlab.brokers.redis.keys import find_placement, keys_of
+from brokerlab.brokers.redis.names import is_clustered
 from brokerlab.brokers.redis.outcomes import confirmed, outcome_of_error
 from brokerlab.brokers.redis.settings import Waiting, client_number, waiting_of
 from brokerlab.brokers.redis.wire import Commands
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import ACKNOWLEDGED, NOTHING_SETTLED, UNKNOWN, Block, Int64s, Settlements
+from brokerlab.model.blocks import ACKNOWLEDGED, UNKNOWN, Block, Int64s, Settlements
 from brokerlab.model.plan import AgentPlan
 
 RECONNECT_EVERY_NS = 250_000_000
@@ -23,38 +25,13 @@ _MOVED = ("MOVED", "ASK", "CLUSTERDOWN", "READONLY")
 _NO_INDICES = np.empty(0, np.int64)
 
 
-class Settled:
-    """Collects outcomes between two calls of `settled`."""
-
-    def __init__(self) -> None:
-        self._indices: list[Int64s] = []
-        self._outcomes: list[int] = []
-        self._errors: dict[str, int] = {}
-
-    def add(self, indices: Int64s, outcome: int, error: str | None = None) -> None:
-        if len(indices) == 0:
-            return
-        self._indices.append(indices)
-        self._outcomes.append(outcome)
-        if error is not None:
-            self._errors[error] = self._errors.get(error, 0) + len(indices)
-
-    def take(self) -> Settlements:
-        if not self._indices:
-            return NOTHING_SETTLED
-        outcomes = np.repeat(np.array(self._outcomes, np.uint8), [len(i) for i in self._indices])
-        indices, errors = np.concatenate(self._indices), self._errors
-        self._indices, self._outcomes, self._errors = [], [], {}
-        return Settlements(indices, outcomes, np.full(len(indices), time.monotonic_ns(), np.int64), errors)
-
-
 class Lane:
     """One connection to one master, and the messages on their way to it.
 
     At most one WAIT is open: it covers everything written before it, and the next one follows when it was answered.
     """
 
-    def __init__(self, connection: Connection, waiting: Waiting, settled: Settled) -> None:
+    def __init__(self, connection: Connection, waiting: Waiting, settled: Settling) -> None:
         self.connection = connection
         self._settled = settled
         self._replicas = waiting.replicas
@@ -138,14 +115,14 @@ class RedisProducer:
 
     path = PATH
 
-    def __init__(self, plan: AgentPlan, number: int, clustered: bool) -> None:
-        self._endpoint, self._clustered = plan.endpoint, clustered
+    def __init__(self, plan: AgentPlan, number: int) -> None:
+        self._endpoint, self._clustered = plan.endpoint, is_clustered(plan.broker)
         self._name = f"{plan.agent}-{number}"
         self._waiting = waiting_of(plan.durability, plan.client_settings)
         self._pending_bytes = client_number(plan.client_settings, "pending_bytes")
         self._keys = keys_of(plan.destinations, plan.partitions)
         self._commands = Commands(self._keys)
-        self._settled = Settled()
+        self._settled = Settling()
         self._lanes: dict[str, Lane] = {}
         self._owner = np.zeros(len(self._keys), np.int64)  # of each partition: its place in `_masters`
         self._masters: list[str] = []
@@ -171,8 +148,7 @@ class RedisProducer:
         room = self._pending_bytes - sum(lane.connection.unsent_bytes for lane in self._lanes.values())
         if room <= 0:
             return 0
-        count = max(1, int(np.searchsorted(np.cumsum(block.lengths, dtype=np.int64), room, side="right")))
-        places = np.arange(min(count, len(block)), dtype=np.int64)
+        places = np.arange(min(block.fitting(room), len(block)), dtype=np.int64)
         owners = self._owner[block.partitions[: len(places)]]
         for number, address in enumerate(self._masters):
             chosen = places if len(self._masters) == 1 else places[owners == number]
@@ -202,8 +178,7 @@ class RedisProducer:
         return self._settled.take()
 
     def watched(self) -> list[tuple[int, bool]]:
-        connections = [lane.connection for lane in self._lanes.values()]
-        return [(c.fileno(), c.unsent_bytes > 0) for c in connections]
+        return [lane.connection.wire.watched() for lane in self._lanes.values()]
 
     def _usable(self) -> bool:
         """Whether every master is connected; tries again now and then when one is not."""

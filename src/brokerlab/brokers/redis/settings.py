@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, other_durability, unknown_names
+from brokerlab.brokers.contract import CellProblem, ComputedDurability
+from brokerlab.brokers.kit.durability import wants_fsync
+from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, unknown_names, wrong_value
+from brokerlab.brokers.redis.names import replicas_of_a_master
 from brokerlab.model.plan import CellPlan, Durability
 
 NAMES = ("appendonly", "appendfsync", "maxmemory")
-CLIENT_NAMES = ("wait_replicas", "wait_timeout_ms", "pending_bytes", "read_messages", "claim_idle_ms")
 CLIENT_DEFAULTS = {
     "wait_replicas": 1,  # with the master a majority of three
     "wait_timeout_ms": 10_000,
@@ -30,11 +32,6 @@ class ServerSettings:
     appendfsync: str
     maxmemory: str
 
-    @property
-    def fsynced(self) -> bool:
-        """`always` writes and fsyncs the file before any reply of that turn of the event loop leaves."""
-        return self.appendonly == "yes" and self.appendfsync == "always"
-
 
 @dataclass(frozen=True)
 class Waiting:
@@ -44,14 +41,17 @@ class Waiting:
     replicas: int
     timeout_ms: int
 
+    @property
+    def words(self) -> str:
+        return "no" if self.command == "none" else f"{self.command} for {self.replicas} replicas"
+
 
 def settings_of(cell: CellPlan) -> ServerSettings:
     """Settings that give the cell's durability, then what the user set. Only for a cell without `problems`."""
     given = cell.broker_settings
-    always = cell.durability in (Durability.L1, Durability.L3)
     return ServerSettings(
         appendonly=given.get("appendonly", "yes"),
-        appendfsync=given.get("appendfsync", "always" if always else "everysec"),
+        appendfsync=given.get("appendfsync", "always" if wants_fsync(cell.durability) else "everysec"),
         maxmemory=given.get("maxmemory", "0"),
     )
 
@@ -79,39 +79,35 @@ def level_of(waiting: Waiting, replicas: int, appendonly: bool, appendfsync: str
     return Durability.L3 if appendonly and appendfsync == "always" else Durability.L4
 
 
-def problems(cell: CellPlan, replicas_per_master: int) -> list[str]:
-    """Everything in the cell that this broker cannot do."""
-    found = [
-        *unknown_names("broker_settings", cell.broker_settings, NAMES),
-        *unknown_names("client_settings", cell.client_settings, CLIENT_NAMES),
-        *_bad_values(cell, replicas_per_master),
-    ]
-    if found:
-        return found
-    settings = settings_of(cell)
-    waiting = waiting_of(cell.durability, cell.client_settings)
-    replicas = max(replicas_per_master, waiting.replicas) if cell.endpoint else replicas_per_master
+def planned_durability(cell: CellPlan) -> ComputedDurability:
+    """What the cell's settings must lead to; the truth is read back from the servers. The settings of a server that the
+    user runs are its own."""
+    settings, waiting = settings_of(cell), waiting_of(cell.durability, cell.client_settings)
+    replicas = replicas_of_a_master(cell.broker, cell.nodes)
     level = level_of(waiting, replicas, settings.appendonly == "yes", settings.appendfsync)
-    if not cell.endpoint:
-        because = (
-            f"appendonly {settings.appendonly}, appendfsync {settings.appendfsync} with {replicas_per_master} replicas "
-            "of a master"
-        )
-        found += other_durability(cell, level, because)
+    because = {"appendonly": settings.appendonly, "appendfsync": settings.appendfsync, "producers_wait": waiting.words}
+    return ComputedDurability(
+        cell.durability if cell.endpoint else level, because | {"replicas_of_a_master": str(replicas)}
+    )
+
+
+def problems(cell: CellPlan) -> list[CellProblem]:
+    """Everything in the cell that this broker cannot do."""
+    given = cell.broker_settings
+    found = [
+        *unknown_names("broker_settings", given, NAMES),
+        *unknown_names("client_settings", cell.client_settings, CLIENT_DEFAULTS),
+        *not_offered("broker_settings", given, _CHOICES),
+        *not_above_zero("client_settings", cell.client_settings, CLIENT_DEFAULTS),
+    ]
+    if not given.get("maxmemory", "0").lower().removesuffix("b").rstrip("kmg").isdecimal():
+        found.append(wrong_value("broker_settings", given, "maxmemory", "must be a size such as 2gb"))
+    replicas = replicas_of_a_master(cell.broker, cell.nodes)
+    wanted = cell.client_settings.get("wait_replicas", "0")
+    if wanted.isdecimal() and int(wanted) > replicas and not cell.endpoint:
+        said = f"must be at most the {replicas} replicas that a master has"
+        found.append(wrong_value("client_settings", cell.client_settings, "wait_replicas", said))
     security = cell.security
     if security is not None and security.user is not None and security.password is None:
-        found.append("security.password: a user needs one")
+        found.append(CellProblem(("security", "password"), "a user needs one"))
     return found
-
-
-def _bad_values(cell: CellPlan, replicas_per_master: int) -> list[str]:
-    given = cell.broker_settings
-    lines = not_offered("broker_settings", given, _CHOICES)
-    memory = given.get("maxmemory", "0").lower()
-    if not memory.removesuffix("b").rstrip("kmg").isdecimal():
-        lines.append(f"broker_settings.maxmemory: must be a size such as 2gb (got {given['maxmemory']!r})")
-    lines += not_above_zero("client_settings", cell.client_settings, CLIENT_NAMES)
-    wanted = cell.client_settings.get("wait_replicas", "0")
-    if wanted.isdecimal() and int(wanted) > replicas_per_master and not cell.endpoint:
-        lines.append(f"client_settings.wait_replicas: a master has {replicas_per_master} replicas (got {wanted!r})")
-    return lines

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from brokerlab.brokers.kafka.admin import topic_durability
+from brokerlab.brokers.kafka.broker import BROKER
 from brokerlab.brokers.kafka.client import consumer_properties, producer_properties
 from brokerlab.brokers.kafka.settings import (
     CONSUMER_SETTINGS,
@@ -15,7 +16,6 @@ from brokerlab.brokers.kafka.settings import (
     TOPIC_SETTINGS,
     computed_durability,
     server_settings,
-    setting_problems,
     topic_settings,
 )
 from brokerlab.model.plan import (
@@ -37,6 +37,10 @@ PRODUCERS = ProducersPlan(
 )
 CONSUMERS = ConsumersPlan(groups=1, per_group=1, agents_per_group=1)
 PHASES = PhasesPlan(warm_up_s=0, measure_s=1, drain_limit_s=1)
+
+
+def problems_of(wanted: CellPlan) -> list[str]:
+    return [str(problem) for problem in BROKER.problems(wanted)]
 
 
 def cell(nodes: int = 3, durability: Durability = Durability.L2, **changes: Any) -> CellPlan:
@@ -120,11 +124,11 @@ def test_settings_made_for_a_level_give_that_level(level: Durability) -> None:
     read_back = {"flush.messages": str(NEVER), **topic_settings(level, {})}
     read_back["replication_factor"] = str(LEVELS[level].replication_factor)
     assert topic_durability(read_back, LEVELS[level].acks).level == level
-    assert setting_problems(cell(3, level)) == []
+    assert problems_of(cell(3, level)) == []
 
 
 def test_a_misspelt_setting_is_refused_with_the_nearest_name() -> None:
-    problems = setting_problems(
+    problems = problems_of(
         cell(broker_settings={"flush.message": "1"}, client_settings={"lingerms": "5", "xyzzy": "1"})
     )
     assert len(problems) == 3
@@ -135,7 +139,7 @@ def test_a_misspelt_setting_is_refused_with_the_nearest_name() -> None:
 
 
 def test_settings_that_are_ours_to_decide_name_the_field_to_use() -> None:
-    problems = setting_problems(cell(client_settings={"message.timeout.ms": "1", "group.id": "x"}))
+    problems = problems_of(cell(client_settings={"message.timeout.ms": "1", "group.id": "x"}))
     assert [p.partition(": ")[0] for p in problems] == [
         "client_settings.group.id",
         "client_settings.message.timeout.ms",
@@ -156,33 +160,33 @@ def test_settings_that_are_ours_to_decide_name_the_field_to_use() -> None:
 def test_settings_that_contradict_the_level_are_refused(
     durability: str, broker_settings: dict[str, str], client_settings: dict[str, str], gives: str
 ) -> None:
-    (problem,) = setting_problems(
+    (problem,) = problems_of(
         cell(3, Durability(durability), broker_settings=broker_settings, client_settings=client_settings)
     )
     assert problem.endswith(f"give {gives}, not {durability}")
 
 
 def test_weaker_acks_are_fine_where_nothing_more_was_promised() -> None:
-    assert setting_problems(cell(1, Durability.L4, client_settings={"acks": "0"})) == []
-    assert setting_problems(cell(1, Durability.L4, client_settings={"acks": "-1"})) == []
+    assert problems_of(cell(1, Durability.L4, client_settings={"acks": "0"})) == []
+    assert problems_of(cell(1, Durability.L4, client_settings={"acks": "-1"})) == []
 
 
 def test_values_that_cannot_be_are_refused() -> None:
-    assert "must be all, -1, 1 or 0" in setting_problems(cell(client_settings={"acks": "2"}))[0]
-    assert "two names" in setting_problems(cell(client_settings={"acks": "1", "request.required.acks": "1"}))[0]
-    assert "whole number" in setting_problems(cell(broker_settings={"min.insync.replicas": "two"}))[0]
-    assert "do not fit" in setting_problems(cell(nodes=1, durability=Durability.L2))[0]
+    assert "must be one of all, -1, 1, 0" in problems_of(cell(client_settings={"acks": "2"}))[0]
+    assert "two names" in problems_of(cell(client_settings={"acks": "1", "request.required.acks": "1"}))[0]
+    assert "whole number" in problems_of(cell(broker_settings={"min.insync.replicas": "two"}))[0]
+    assert "do not fit" in problems_of(cell(nodes=1, durability=Durability.L2))[0]
 
 
 def test_one_node_may_send_its_clients_elsewhere_and_several_may_not() -> None:
     elsewhere = {"advertised.listeners": "PLAINTEXT://127.0.0.1:4"}
-    assert setting_problems(cell(1, Durability.L4, broker_settings=elsewhere)) == []
-    (problem,) = setting_problems(cell(3, Durability.L4, broker_settings=elsewhere))
+    assert problems_of(cell(1, Durability.L4, broker_settings=elsewhere)) == []
+    (problem,) = problems_of(cell(3, Durability.L4, broker_settings=elsewhere))
     assert "advertised.listeners" in problem
 
 
 def test_secrets_are_not_settings() -> None:
-    problems = setting_problems(cell(client_settings={"sasl.password": "x", "sasl.username": "y"}))
+    problems = problems_of(cell(client_settings={"sasl.password": "x", "sasl.username": "y"}))
     assert len(problems) == 2
     assert all("use security" in problem for problem in problems)
 
@@ -190,7 +194,7 @@ def test_secrets_are_not_settings() -> None:
 @pytest.mark.parametrize("nodes", [3, 6, 9])
 @pytest.mark.parametrize("level", list(Durability))
 def test_every_level_is_to_be_had_with_three_nodes_and_more(nodes: int, level: Durability) -> None:
-    assert setting_problems(cell(nodes, level)) == []
+    assert problems_of(cell(nodes, level)) == []
 
 
 def test_broker_settings_are_parted_between_topics_and_servers() -> None:

@@ -1,9 +1,10 @@
-"""Lines about settings that are the same for every broker."""
+"""Problems of settings that are the same for every broker."""
 
 from __future__ import annotations
 
 import pytest
 
+from brokerlab.brokers.contract import CellProblem
 from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, unknown_names
 
 
@@ -19,9 +20,9 @@ from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, un
 def test_an_unknown_name_is_answered_with_the_nearest_else_with_a_list_that_is_not_too_long(
     known: list[str], said: str
 ) -> None:
-    assert unknown_names("broker_settings", {"replica": "3"}, known) == [
-        f"broker_settings.replica: no such setting{said}"
-    ]
+    (problem,) = unknown_names("broker_settings", {"replica": "3"}, known)
+    assert problem.field == ("broker_settings", "replica")
+    assert str(problem) == f"broker_settings.replica: no such setting{said}"
 
 
 def test_known_names_are_no_problem() -> None:
@@ -30,12 +31,12 @@ def test_known_names_are_no_problem() -> None:
 
 def test_only_values_that_are_given_are_judged() -> None:
     choices = {"storage": ("file", "memory"), "fsync": ("yes", "no")}
-    assert not_offered("broker_settings", {"fsync": "maybe"}, choices) == [
-        "broker_settings.fsync: must be one of yes, no (got 'maybe')"
-    ]
+    expected = CellProblem(("broker_settings", "fsync"), "must be one of yes, no", value="maybe")
+    assert not_offered("broker_settings", {"fsync": "maybe"}, choices) == [expected]
 
 
 @pytest.mark.parametrize(("value", "good"), [("1", True), ("0", False), ("-1", False), ("1.5", False), ("", False)])
 def test_a_number_must_be_whole_and_above_zero(value: str, good: bool) -> None:
-    lines = not_above_zero("client_settings", {"credit": value}, ("credit", "prefetch"))
-    assert lines == ([] if good else [f"client_settings.credit: must be a whole number above 0 (got {value!r})"])
+    found = not_above_zero("client_settings", {"credit": value}, ("credit", "prefetch"))
+    expected = CellProblem(("client_settings", "credit"), "must be a whole number above 0", value)
+    assert found == ([] if good else [expected])

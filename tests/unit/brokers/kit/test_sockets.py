@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from brokerlab.brokers.rabbitmq.wire import Wire
 
 from brokerlab.brokers.memory.connection import Connection
-from brokerlab.brokers.rabbitmq.wire import Wire
 from brokerlab.model.plan import Endpoint
 
 SELECT_MOST = 1024

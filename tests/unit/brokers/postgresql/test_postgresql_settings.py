@@ -8,10 +8,14 @@ import pytest
 
 from brokerlab.brokers.postgresql.broker import BROKER
 from brokerlab.brokers.postgresql.configuration import follow_line, password_line, server_file
-from brokerlab.brokers.postgresql.settings import client_settings_of, level_of, problems, settings_of
+from brokerlab.brokers.postgresql.settings import client_settings_of, level_of, planned_durability, settings_of
 from brokerlab.brokers.postgresql.tables import NAME_BYTES, quoted, schema_name
 from brokerlab.model import plan as model
-from brokerlab.model.plan import Durability, Security
+from brokerlab.model.plan import CellPlan, Durability, Security
+
+
+def problems_of(wanted: CellPlan) -> list[str]:
+    return [str(problem) for problem in BROKER.problems(wanted)]
 
 
 def cell(nodes: int = 1, durability: Durability = Durability.L3, **changes: object) -> model.CellPlan:
@@ -40,8 +44,8 @@ def cell(nodes: int = 1, durability: Durability = Durability.L3, **changes: obje
     [(n, level) for n, levels in BROKER.capabilities.durability_levels.items() for level in levels],
 )
 def test_every_level_offered_follows_from_the_settings_chosen_for_it(nodes: int, level: Durability) -> None:
-    assert problems(cell(nodes, level)) == []
-    assert settings_of(cell(nodes, level)).level == level
+    assert problems_of(cell(nodes, level)) == []
+    assert planned_durability(cell(nodes, level)).level == level
 
 
 @pytest.mark.parametrize(
@@ -76,25 +80,25 @@ def test_the_level_follows_from_what_a_commit_waits_for(
     ],
 )
 def test_server_settings_that_cannot_be_are_refused(broker_settings: dict[str, str], said: str) -> None:
-    found = problems(cell(broker_settings=broker_settings))
+    found = problems_of(cell(broker_settings=broker_settings))
     assert len(found) == 1
     assert said in found[0]
 
 
 @pytest.mark.parametrize("given", [{"in_flight": "0"}, {"poll_interval": "soon"}, {"visibility_timeout": "0s"}])
 def test_client_settings_that_cannot_be_are_refused(given: dict[str, str]) -> None:
-    (found,) = problems(cell(client_settings=given))
+    (found,) = problems_of(cell(client_settings=given))
     assert next(iter(given)) in found
 
 
 def test_tls_of_our_own_server_needs_a_password() -> None:
-    assert problems(cell(security=Security(tls=True)))
-    assert problems(cell(security=Security(tls=True, user="u", password="env:P"))) == []
-    assert problems(cell(security=Security(tls=True), endpoint=("db:5432",))) == []
+    assert problems_of(cell(security=Security(tls=True)))
+    assert problems_of(cell(security=Security(tls=True, user="u", password="env:P"))) == []
+    assert problems_of(cell(security=Security(tls=True), endpoint=("db:5432",))) == []
 
 
 def test_a_user_that_initdb_refuses_is_refused_before_anything_starts() -> None:
-    (found,) = problems(cell(security=Security(user="o'neil", password="env:P")))
+    (found,) = problems_of(cell(security=Security(user="o'neil", password="env:P")))
     assert "security.user" in found
 
 

@@ -4,12 +4,12 @@ import _pulsar
 import pulsar
 import pytest
 
-from brokerlab.brokers.pulsar.outcomes import MEANINGS, Meaning, outcome_of
+from brokerlab.brokers.pulsar.outcomes import RESULTS
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
 
 
 def test_every_result_of_the_library_is_in_the_table_and_no_other() -> None:
-    assert set(_pulsar.Result.__members__) == set(MEANINGS)
+    assert set(_pulsar.Result.__members__) == RESULTS.names
 
 
 def test_every_exception_of_the_library_is_a_result_in_the_table() -> None:
@@ -20,7 +20,7 @@ def test_every_exception_of_the_library_is_a_result_in_the_table() -> None:
         and issubclass(getattr(pulsar.exceptions, name), Exception)
     }
     assert len(exceptions) > 30
-    assert exceptions - {"PulsarException"} <= set(MEANINGS)
+    assert exceptions - {"PulsarException"} <= RESULTS.names
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_every_exception_of_the_library_is_a_result_in_the_table() -> None:
     ],
 )
 def test_a_result_settles_its_message(result: str, outcome: int) -> None:
-    assert outcome_of(result) == outcome
+    assert RESULTS.of(result) == outcome
 
 
 def test_only_ok_is_an_acknowledgement() -> None:
-    assert [name for name, meaning in MEANINGS.items() if meaning is Meaning.ACKNOWLEDGED] == ["Ok"]
+    assert RESULTS.with_outcome(ACKNOWLEDGED) == {"Ok"}

@@ -3,9 +3,11 @@ from __future__ import annotations
 import pytest
 
 from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.probing import Figure, figures_in
 from brokerlab.brokers.pulsar import probe
 from brokerlab.brokers.pulsar.consumer import position, share_of
-from brokerlab.brokers.pulsar.probe import PAGES_EVERY_S, Figure, PulsarProbe, figures_in
+from brokerlab.brokers.pulsar.probe import PAGES_EVERY_S, PulsarProbe, without_journal_number
+from brokerlab.model.plan import Endpoint
 
 PAGE = """\
 # TYPE bookie_journal_JOURNAL_SYNC_count counter
@@ -29,7 +31,7 @@ def test_samples_with_the_labels_wanted_are_added_up_and_others_are_not() -> Non
 def test_the_journals_number_in_a_name_is_left_out_of_it() -> None:
     page = 'bookie_journal_journalIndex_0_JOURNAL_SYNC_count{cluster="pulsar", success="true"} 5\n'
     syncs = Figure("bookie_journal_JOURNAL_SYNC_count", "syncs", "1", 'success="true"')
-    assert figures_in(page, (syncs,)) == {syncs: 5.0}
+    assert figures_in(page, (syncs,), without_journal_number) == {syncs: 5.0}
 
 
 def test_what_is_no_number_or_not_there_gives_no_figure() -> None:
@@ -42,8 +44,10 @@ def test_pages_cost_the_broker_so_they_are_not_read_every_second(monkeypatch: py
     asked_at: list[float] = []
     now_s = 100.0
     monkeypatch.setattr(probe.time, "monotonic", lambda: now_s)
-    monkeypatch.setattr(probe, "get_text", lambda *_: asked_at.append(now_s) or PAGE)
-    pulsar = PulsarProbe((NodeInfo("pulsar-1", 1, {"broker": "http://127.0.0.1:1"}),))
+    monkeypatch.setattr(probe, "read_text", lambda *_: asked_at.append(now_s) or PAGE)
+    pulsar = PulsarProbe(
+        Endpoint(addresses=("127.0.0.1:1",)), (NodeInfo("pulsar-1", 1, {"broker": "http://127.0.0.1:1"}),)
+    )
     found = []
     for second in range(11):
         now_s = 100.0 + second + 0.01 * (second % 2)  # asked every second, not exactly

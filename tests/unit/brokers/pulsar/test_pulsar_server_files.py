@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.brokers.pulsar import server
 from brokerlab.brokers.pulsar.password_file import apr1, write_password_file
 from brokerlab.brokers.pulsar.settings import PulsarSettings
+from brokerlab.install.java import Java
 
 SYNCED = PulsarSettings(3, 3, 2, {"journalSyncData": "true", "journalWriteData": "true"}, {"maxMessageSize": "7"})
 PROTECTION = server.Protection(Path("/c/ca.pem"), Path("/c/s.pem"), Path("/c/k.pem"), Path("/c/passwords"))
@@ -51,7 +53,12 @@ def test_a_protected_broker_listens_with_tls_only_and_its_files_hold_no_password
 
 def test_an_option_that_old_java_does_not_know_is_given_to_new_java_only() -> None:
     def command(major: int) -> list[str]:
-        return server.java_command(Path("java"), major, [Path("a.jar")], server.Memory(64, 64), Path("/h"), ["Main"])
+        return server.java_command(
+            JavaServer(Java(Path("java"), f"{major}.0.1", "PATH"), (Path("a.jar"),)),
+            server.Memory(64, 64),
+            Path("/h"),
+            ["Main"],
+        )
 
     assert "--sun-misc-unsafe-memory-access=allow" not in command(17)
     assert "--sun-misc-unsafe-memory-access=allow" in command(25)

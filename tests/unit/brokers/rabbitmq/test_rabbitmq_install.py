@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from brokerlab.brokers.rabbitmq import install
+from brokerlab.brokers.rabbitmq.install import RECIPE
+from brokerlab.install import debian
 from brokerlab.install.debian import DebianRoot
 
 SCRIPT = """#!/bin/sh
@@ -32,15 +33,15 @@ def unpacked(tmp_path: Path) -> DebianRoot:
 
 
 def test_an_erlang_that_does_not_know_where_it_lies_is_not_installed(tmp_path: Path) -> None:
-    assert install.programs(unpacked(tmp_path)) is None
+    assert RECIPE.programs_in(unpacked(tmp_path)) is None
 
 
 def test_installing_tells_erlang_where_it_lies_and_may_be_repeated(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     root = unpacked(tmp_path)
-    monkeypatch.setattr(install, "install_debian", lambda *_: root)
-    monkeypatch.setattr(install, "installed_debian", lambda *_: root)
+    monkeypatch.setattr(debian, "install_debian", lambda *_: root)
+    monkeypatch.setattr(debian, "installed_debian", lambda *_: root)
     for _ in range(2):
-        made = install.install(lambda _what, _share: None)
+        made = RECIPE.install(lambda _what, _share: None)
         assert made.installed
         assert made.version == "4.0.5"
         assert "27.3.4.1" in made.reason
@@ -48,11 +49,11 @@ def test_installing_tells_erlang_where_it_lies_and_may_be_repeated(tmp_path: Pat
     assert script.read_text().count(f'ROOTDIR="{tmp_path}/usr/lib/erlang"') == 2
     assert 'BINDIR="$ROOTDIR' in script.read_text()
     assert script.stat().st_mode & 0o111
-    assert install.installed_programs().epmd.name == "epmd"
+    assert RECIPE.programs().epmd.name == "epmd"
 
 
 def test_a_machine_that_cannot_have_it_says_why_in_one_line(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(install, "installed_debian", lambda *_: None)
-    monkeypatch.setattr(install, "debian_problem", lambda: "no apt-get here")
-    told = install.installation()
+    monkeypatch.setattr(debian, "installed_debian", lambda *_: None)
+    monkeypatch.setattr(debian, "debian_problem", lambda: "no apt-get here")
+    told = RECIPE.installation()
     assert (told.installed, told.runs_here, told.reason) == (False, False, "no apt-get here")

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from brokerlab.brokers.rabbitmq import reconnecting
-from brokerlab.brokers.rabbitmq.reconnecting import ReconnectingConsumer
+from brokerlab.brokers.kit import reconnecting
+from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer
 from brokerlab.brokers.rabbitmq.stream import NOT_AVAILABLE, StreamRefusedError
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerlab.brokers.rabbitmq.settling import Settling
-from brokerlab.brokers.rabbitmq.unconfirmed import Unconfirmed
+from brokerlab.brokers.kit.settling import Settling
+from brokerlab.brokers.kit.unconfirmed import Unconfirmed
 from brokerlab.model.blocks import ACKNOWLEDGED, UNKNOWN
 
 STEPS = st.lists(

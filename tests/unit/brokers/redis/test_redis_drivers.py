@@ -133,9 +133,9 @@ def test_a_server_without_waitaof_is_refused_before_the_run() -> None:
     with stub_server(old_server) as address:
         endpoint = Endpoint(addresses=(address,))
         with pytest.raises(BrokerError, match=r"Redis 6\.2\.14.* has no WAITAOF") as caught:
-            RedisAdmin(endpoint, cell_for("redis", 3, Durability.L1), clustered=False)
+            RedisAdmin(endpoint, cell_for("redis", 3, Durability.L1))
         assert caught.value.hint
-        RedisAdmin(endpoint, cell_for("redis", 3, Durability.L2), clustered=False).close()
+        RedisAdmin(endpoint, cell_for("redis", 3, Durability.L2)).close()
 
 
 def test_valkeys_own_version_is_read_and_not_the_one_it_keeps_for_old_clients() -> None:

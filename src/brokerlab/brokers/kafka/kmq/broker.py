@@ -4,39 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from brokerlab.brokers.contract import Admin, Consumer
-from brokerlab.brokers.kafka.broker import KafkaBroker, check_plan_access
-from brokerlab.brokers.kafka.kmq.markers import TIMEOUT_SETTING
-from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint
+from brokerlab.brokers.kafka.broker import BROKER as KAFKA
+from brokerlab.brokers.kit.front_door import NativePath
 
-
-class KmqBroker(KafkaBroker):
-    """See the broker contract's Broker."""
-
-    name = "kafka-kmq"
-    product = "Apache Kafka with KMQ markers"
-    capabilities = replace(KafkaBroker.capabilities, individual_acknowledgement=True, redelivery=True)
-
-    def problems(self, cell: CellPlan) -> list[str]:
-        given = cell.client_settings.get(TIMEOUT_SETTING, "1")
-        kafkas = {name: value for name, value in cell.client_settings.items() if name != TIMEOUT_SETTING}
-        problems = super().problems(cell.model_copy(update={"client_settings": kafkas}))
-        if not given.isdecimal() or int(given) < 1:
-            problems.append(f"client_settings.{TIMEOUT_SETTING}: must be milliseconds, not {given!r}")
-        if cell.driver == "native":
-            problems.append("driver: consumers with markers have no native path; use auto or python")
-        return problems
-
-    def admin(self, endpoint: Endpoint, cell: CellPlan) -> Admin:
-        from brokerlab.brokers.kafka.kmq.admin import KmqAdmin
-
-        return KmqAdmin(endpoint, cell)
-
-    def consumer(self, plan: AgentPlan, number: int) -> Consumer:
-        from brokerlab.brokers.kafka.kmq.consumer import KmqConsumer
-
-        check_plan_access(plan)
-        return KmqConsumer(plan, number)
-
-
-BROKER = KmqBroker()
+BROKER = replace(
+    KAFKA,
+    name="kafka-kmq",
+    product="Apache Kafka with KMQ markers",
+    capabilities=replace(KAFKA.capabilities, individual_acknowledgement=True),
+    parts=replace(
+        KAFKA.parts,
+        admin="kmq.admin:KmqAdmin",
+        consumer="kmq.consumer:KmqConsumer",
+        problems="kmq.settings:problems",
+    ),
+    native=NativePath("kmq.native"),
+    test_hints=replace(KAFKA.test_hints, nodes_in_every_run=(1,), slow_to_start=True, taken_port_in_every_run=False),
+)

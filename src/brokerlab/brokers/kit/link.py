@@ -7,14 +7,13 @@ import time
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
-from brokerlab.brokers.rabbitmq.wire import Wire, credentials
+from brokerlab.brokers.kit.wire import Wire, addresses_from, credentials
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint, Security
 
 CONNECT_S = 10.0
 CALL_S = 30.0
 CLOSE_S = 10.0
-HEARTBEAT_S = 30
 
 
 class RefusedError(OSError):
@@ -30,7 +29,9 @@ class Link(ABC):
     """Ready for use when the constructor returns. Methods raise OSError once it is lost."""
 
     listener: ClassVar[str]  # what errors call that which is connected to
-    wrong_password: ClassVar[int]  # the code of a RefusedError for it
+    wrong_password: ClassVar[int] = -1  # the code of a RefusedError for it
+    anonymous: ClassVar[tuple[str, str]] = ("", "")  # user and password where none are given
+    heartbeat_s: ClassVar[float | None] = None  # how often either side says something; None: the protocol has no such
 
     def __init__(self, address: str, security: Security | None, name: str, connect_s: float = CONNECT_S) -> None:
         self._buffer = bytearray()  # what has come and is not understood yet
@@ -38,7 +39,7 @@ class Link(ABC):
         until = self._last_read + connect_s
         self._wire = Wire(address, security, connect_s)
         try:
-            self._handshake(name, *credentials(security), until)
+            self._handshake(name, *credentials(security, self.anonymous), until)
         except BaseException:
             self._wire.close()
             raise
@@ -58,9 +59,9 @@ class Link(ABC):
         raise BrokerError(f"cannot connect to {cls.listener}: {'; '.join(said)}", hint=hint)
 
     @staticmethod
-    @abstractmethod
     def addresses(endpoint: Endpoint, first: int) -> list[str]:
         """Where such a connection can be had, beginning with number `first`. Raises BrokerError where none is known."""
+        return addresses_from(endpoint, first)
 
     @abstractmethod
     def _handshake(self, name: str, user: str, password: str, until: float) -> None: ...
@@ -69,12 +70,14 @@ class Link(ABC):
     def _take_frames(self) -> None:
         """Read the whole frames at the beginning of the buffer, and remove them from it."""
 
-    @abstractmethod
-    def _send_heartbeat(self) -> None: ...
+    def _send_heartbeat(self) -> None:
+        """For protocols with `heartbeat_s`."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _say_goodbye(self, until: float) -> None:
-        """And wait for the answer; nothing else that comes is of interest any more."""
+        """And wait for the answer; nothing else that comes is of interest any more. At least all is sent."""
+        while not self._wire.flush() and time.monotonic() < until:
+            self._wire.wait(until - time.monotonic())
 
     @property
     def unsent_bytes(self) -> int:
@@ -89,11 +92,12 @@ class Link(ABC):
         """Read once without waiting, send what is unsent, keep the heartbeat. Whether anything came."""
         self._wire.flush()
         came = self._read()
-        now = time.monotonic()
-        if not came and now - self._last_read > 2 * HEARTBEAT_S:
-            raise TimeoutError("the server has been silent for two heartbeats")
-        if now - self._last_write > HEARTBEAT_S / 2:
-            self._send_heartbeat()
+        if self.heartbeat_s is not None:
+            now = time.monotonic()
+            if not came and now - self._last_read > 2 * self.heartbeat_s:
+                raise TimeoutError("the server has been silent for two heartbeats")
+            if now - self._last_write > self.heartbeat_s / 2:
+                self._send_heartbeat()
         return came
 
     def watched(self) -> tuple[int, bool]:

