@@ -2,7 +2,7 @@
 
     from brokerlab import lab
 
-    plan = lab.plan("steady", brokers=["nats", "kafka"], repeats=4)
+    plan = lab.plan("steady", brokers=["all"], repeats=4)
     print(lab.estimate(plan).seconds)
     answer = lab.run(plan)
     print(answer.verdict.headline, answer.report)

@@ -67,7 +67,7 @@ def may(module: str, target: str) -> bool:
     if package == "brokers":
         parts = module.split(".")
         if len(parts) == 2 or parts[1] == "__init__":  # contract, registry
-            return target.startswith("brokers")
+            return target.startswith(("brokers", "install"))
         own = f"brokers.{parts[1]}"
         others = {"faulty": "brokers.memory"}.get(parts[1], own)
         return target.startswith(("install", "processes", "brokers.kit", "brokers.contract", own, others))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from brokerlab.brokers.contract import Broker
-from brokerlab.brokers.registry import BROKERS, broker_named
+from brokerlab.brokers.registry import BROKERS, broker_named, folder_of
 
 Row = Mapping[str, Any]
 FOLDER = Path(__file__).parent
@@ -94,11 +94,6 @@ def _promises(brokers: Mapping[str, Broker]) -> Iterable[str]:
         promise = broker.capabilities.acknowledgement.rstrip(".")
         source = source_of(name) or "the README does not say."
         yield f"- **`{name}`** ([README]({readme})). An acknowledgement: {promise}. Comes from: {source}"
-
-
-def folder_of(name: str) -> str:
-    """The broker's folder: several names may share one."""
-    return BROKERS[name].split(".")[2]
 
 
 def source_of(name: str) -> str | None:

@@ -249,6 +249,7 @@ class Broker(Protocol):
     kind: Literal["server", "calibration"]
     capabilities: Capabilities
     test_hints: TestHints
+    preferred_as: str | None  # the name by which users may prefer a server of their own on PATH; None: not offered
 
     def installation(self) -> Installation: ...
 

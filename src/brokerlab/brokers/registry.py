@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from brokerlab.errors import NotFoundError
+from brokerlab.install.preferred import check_preferred_names, preferred_names
 
 if TYPE_CHECKING:
     from brokerlab.brokers.contract import Broker
@@ -39,5 +40,22 @@ def broker_named(name: str) -> Broker:
         near = difflib.get_close_matches(name, BROKERS, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise NotFoundError(f"no broker is called {name!r}", hint=f"{hint}Known: {', '.join(BROKERS)}")
+    if preferred_names():  # a slip in the variable is told whichever broker is asked for
+        check_preferred_names(preferable())
+    return _imported(name)
+
+
+def preferable() -> tuple[str, ...]:
+    """The servers that users may prefer of their own, on PATH, by the names they have there."""
+    names = (_imported(name).preferred_as for name in BROKERS)
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def folder_of(name: str) -> str:
+    """The broker's folder: several names may share one."""
+    return BROKERS[name].split(".")[2]
+
+
+def _imported(name: str) -> Broker:
     module, _, attribute = BROKERS[name].partition(":")
     return cast("Broker", getattr(import_module(module), attribute or "BROKER"))

@@ -57,14 +57,14 @@ def plan_from(
 
 
 def broker_names(given: str | None) -> tuple[str, ...] | None:
-    """ "kafka,nats" as names that exist, or "all"; None when nothing was given."""
+    """Names joined by commas as names that exist, or "all"; None when nothing was given."""
     if given is None:
         return None
-    from brokerlab.brokers.registry import broker_named
+    from brokerlab.brokers.registry import BROKERS, broker_named
 
     names = tuple(n.strip() for n in given.split(",") if n.strip())
     if not names:
-        raise UserError("--broker names no broker", hint="for example --broker kafka,nats")
+        raise UserError("--broker names no broker", hint=f"for example --broker {','.join(list(BROKERS)[:2])}")
     if "all" in names and len(set(names)) > 1:
         raise UserError(
             "--broker all must stand alone", hint="it means every broker that runs here and can do what is asked"
@@ -76,7 +76,7 @@ def broker_names(given: str | None) -> tuple[str, ...] | None:
 
 
 def given_endpoints(given: tuple[str, ...]) -> dict[str, Endpoint]:
-    """kafka=host:9092,host:9093 -> {"kafka": Endpoint}; pulsar.web=... adds an option to pulsar's."""
+    """NAME=host:9092,host:9093 -> {NAME: Endpoint}; NAME.web=... adds an option to that broker's."""
     from brokerlab.brokers.registry import broker_named
     from brokerlab.model.plan import Endpoint
 
@@ -88,7 +88,7 @@ def given_endpoints(given: tuple[str, ...]) -> dict[str, Endpoint]:
             hint = "user and password go under `security`, the password as env:NAME or file:PATH"
             raise UserError(f"--endpoint {name if equals else ''}: an address is HOST:PORT, without a user", hint=hint)
         if not equals:
-            raise UserError(f"--endpoint {text!r} names no broker", hint="write it as kafka=127.0.0.1:9092")
+            raise UserError(f"--endpoint {text!r} names no broker", hint="write it as BROKER=127.0.0.1:9092")
         name, dot, option = name.partition(".")
         offered = broker_named(name).capabilities.endpoint_options
         if not dot:
@@ -110,5 +110,5 @@ def given_endpoints(given: tuple[str, ...]) -> dict[str, Endpoint]:
 def _address(text: str, whole: str) -> str:
     host, colon, port = text.rpartition(":")
     if not (colon and host and port.isdigit() and 0 < int(port) < 65536):
-        raise UserError(f"--endpoint {whole!r}: {text!r} is not HOST:PORT", hint="write it as kafka=127.0.0.1:9092")
+        raise UserError(f"--endpoint {whole!r}: {text!r} is not HOST:PORT", hint="write it as BROKER=127.0.0.1:9092")
     return text

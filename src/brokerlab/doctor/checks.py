@@ -61,12 +61,13 @@ def check_python() -> list[Finding]:
 
 
 def check_java() -> list[Finding]:
-    """Spark and Kafka need one; `install kafka` fetches a runtime where there is none."""
+    """The analysis and brokers in Java need one; a run, and installing such a broker, fetch it where there is none."""
     from brokerlab.install.java import find_java
 
     found = find_java()
     if found is None:
-        return [Finding("java", "missing", "no Java 17 or newer, needed by Spark and Kafka", "brokerlab install kafka")]
+        needed = "no Java 17 or newer, needed by the analysis and by brokers in Java"
+        return [Finding("java", "missing", needed, "brokerlab demo fetches one; or install it and set JAVA_HOME")]
     return [Finding("java", "fine", f"{found.version} at {found.path} ({found.source})")]
 
 

@@ -7,30 +7,33 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from brokerlab.errors import UserError
 
 VARIABLE = "BROKERLAB_PREFER_PATH"
-OFFERED = ("nats", "postgresql", "rabbitmq", "redis", "valkey")  # Kafka and Pulsar are jars of our lock, no programs
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
 def server_on_path(name: str, program: str) -> Path | None:
     """The program on PATH, if the user prefers that: the variable lists servers by name, or says `all`."""
-    found = shutil.which(program) if _preferred() & {name, "all"} else None
+    found = shutil.which(program) if preferred_names() & {name, "all"} else None
     return Path(found) if found else None
 
 
-def _preferred() -> set[str]:
-    names = {part.strip() for part in os.environ.get(VARIABLE, "").split(",")} - {""}
-    for name in sorted(names - {*OFFERED, "all"}):
-        near = difflib.get_close_matches(name, (*OFFERED, "all"), 1)
+def preferred_names() -> set[str]:
+    return {part.strip() for part in os.environ.get(VARIABLE, "").split(",")} - {""}
+
+
+def check_preferred_names(offered: Sequence[str]) -> None:
+    """`offered` are the servers that can be preferred. Raises UserError for any other name."""
+    for name in sorted(preferred_names() - {*offered, "all"}):
+        near = difflib.get_close_matches(name, (*offered, "all"), 1)
         raise UserError(
             f"{VARIABLE}: there is no {name!r} to prefer" + (f"; did you mean {near[0]}?" if near else ""),
-            hint=f"names are {', '.join(OFFERED)}, or all",
+            hint=f"names are {', '.join(offered)}, or all",
         )
-    return names
 
 
 def said_version(program: Path) -> str:

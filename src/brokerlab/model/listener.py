@@ -9,7 +9,7 @@ class RunListener(Protocol):
     """Called in order, from one thread. No method may raise or block."""
 
     def stage(self, text: str) -> None:
-        """A new stage begins: "starting kafka (3 nodes)", "kafka, 20,000/s, repeat 2 of 3"."""
+        """A new stage begins: a broker's name with "starting ... (3 nodes)", "20,000/s, repeat 2 of 3"."""
 
     def progress(self, done: float, text: str) -> None:
         """The share of the current work that is done, 0 to 1, and the current live line."""

@@ -156,7 +156,7 @@ class CellPlan(Frozen):
     """One combination of the sweep: a broker under one load."""
 
     cell: str  # "c01"
-    label: str  # what differs from the other cells, for people: "kafka, rate 20,000/s"
+    label: str  # what differs from the other cells, for people: "rate 20,000/s"
     broker: str
     nodes: int
     durability: Durability

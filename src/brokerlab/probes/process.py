@@ -39,7 +39,7 @@ def _children(pid: int) -> list[int]:
 
 class ProcessProbe:
     """One process, known by pid and start time (a pid that is used again is not mistaken for it), together with the
-    processes it started: PostgreSQL serves every connection with a child. What a child used before it ended counts as
+    processes it started: some servers serve every connection with a child. What a child used before it ended counts as
     far as it was seen. Memory that processes share counts once for each of them."""
 
     def __init__(self, name: str, pid: int) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from brokerlab.lifeline import die_with_parent
 from brokerlab.model.plan import Security
 
-# As the servers we start write it: log4j, PostgreSQL, NATS, RabbitMQ, Redis; Java's and Go's last words.
+# As the servers we start write it: log4j, C and Erlang programs; Java's and Go's last words.
 _AN_ERROR = re.compile(
     r"\b(ERROR|FATAL|PANIC|Caused by|Exception in thread|[Ff]atal error)\b|^panic: |^[\w.$]+(Exception|Error): "
     r"|\[(ERR|FTL|error)\]|# Failed "

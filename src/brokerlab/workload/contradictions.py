@@ -23,7 +23,7 @@ def contradictions(workload: Workload, folder: FilePath) -> Found:
     if workload.broker is not None and workload.brokers is not None:
         yield ("broker",), "cannot be given together with brokers: keep one of them"
     if workload.broker is None and workload.brokers is None:
-        yield ("brokers",), "is missing: name a broker, such as brokers: [kafka, nats]"
+        yield ("brokers",), "is missing: name a broker; `brokerlab list brokers` lists them"
     if workload.brokers is not None and len(set(workload.brokers)) < len(workload.brokers):
         yield ("brokers",), "names a broker twice"
     if workload.brokers is not None and ALL in workload.brokers and len(workload.brokers) > 1:

@@ -10,7 +10,7 @@ from brokerlab.model.plan import Durability
 if TYPE_CHECKING:
     from brokerlab.model.plan import CellPlan, RunPlan
 
-START_S_PER_NODE = 4.0  # a Kafka node takes about that; the others less
+START_S_PER_NODE = 4.0  # what the slowest take; the others less
 AROUND_S = 4.0  # agents start and subscribe, the drain ends, processes stop
 ANALYSIS_S = 20.0
 EVIDENCE_BYTES_PER_AGENT_S = 20_000  # histograms and sequence runs of one second, compressed

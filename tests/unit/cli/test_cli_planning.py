@@ -94,7 +94,7 @@ def test_an_option_nobody_offers_is_refused_with_those_there_are(given: tuple[st
 def test_an_endpoint_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UserError) as caught:
         given_endpoints((text,))
-    assert "kafka=127.0.0.1:9092" in str(caught.value.hint)
+    assert "BROKER=127.0.0.1:9092" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

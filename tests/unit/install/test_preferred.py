@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.brokers.rabbitmq.install import preferred_programs
-from brokerlab.brokers.registry import BROKERS, broker_named
+from brokerlab.brokers.rabbitmq.install import RECIPE, Programs
+from brokerlab.brokers.registry import BROKERS, broker_named, preferable
 from brokerlab.errors import UserError
-from brokerlab.install.preferred import OFFERED, server_on_path
+from brokerlab.install.preferred import server_on_path
 
 
 def program(file: Path, says: str = "") -> Path:
@@ -38,7 +38,7 @@ def test_a_server_on_path_is_used_only_when_preferred(path: Path, monkeypatch: p
 def test_a_name_nobody_offers_is_an_error_with_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROKERLAB_PREFER_PATH", "redis,rabitmq")
     with pytest.raises(UserError, match="'rabitmq' to prefer; did you mean rabbitmq"):
-        server_on_path("redis", "redis-server")
+        broker_named("redis")
 
 
 @pytest.mark.parametrize(
@@ -68,15 +68,16 @@ def test_rabbitmq_is_taken_with_its_erlang_from_behind_a_distributions_wrapper(
     monkeypatch.setenv("BROKERLAB_PREFER_PATH", "rabbitmq")
     path.mkdir()
     (path / "rabbitmq-server").symlink_to(program(tmp_path / "lib/rabbitmq/bin/rabbitmq-script-wrapper"))
-    assert preferred_programs() is None  # no Erlang
+    assert RECIPE.preferred() is None  # no Erlang
     erlang = tmp_path / "lib" / "erlang"
     epmd = program(erlang / "erts-16.0" / "bin" / "epmd")
     (path / "erl").symlink_to(program(erlang / "bin" / "erl"))
-    assert preferred_programs() is None  # a wrapper, and nothing behind it
+    assert RECIPE.preferred() is None  # a wrapper, and nothing behind it
     server = program(tmp_path / "lib/rabbitmq/lib/rabbitmq_server-4.1.0/sbin/rabbitmq-server")
-    found = preferred_programs()
+    found = RECIPE.preferred()
     assert found is not None
-    assert (found.server, found.erlang, found.epmd, found.version) == (server, erlang, epmd, "4.1.0")
+    assert found.programs == Programs(server, erlang, epmd)
+    assert found.version == "4.1.0"
 
 
 def test_rabbitmqs_own_archive_is_taken_as_it_is(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -87,10 +88,10 @@ def test_rabbitmqs_own_archive_is_taken_as_it_is(path: Path, monkeypatch: pytest
     program(tmp_path / "otp/erts-16.0/bin/epmd")
     (path).mkdir()
     (path / "erl").symlink_to(program(tmp_path / "otp/bin/erl"))
-    found = preferred_programs()
+    found = RECIPE.preferred()
     assert found is not None
-    assert (found.server, found.version) == (server, "4.2.1")
+    assert (found.programs.server, found.version) == (server, "4.2.1")
 
 
 def test_every_offered_name_is_a_broker_or_a_family_of_brokers() -> None:
-    assert all(any(n == o or n.startswith(f"{o}-") for n in BROKERS) for o in OFFERED)
+    assert all(any(n == o or n.startswith(f"{o}-") for n in BROKERS) for o in preferable())

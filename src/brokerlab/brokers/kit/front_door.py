@@ -69,6 +69,10 @@ class FrontDoor:
     def version(self) -> str:
         return self.recipe.version
 
+    @property
+    def preferred_as(self) -> str | None:
+        return self.recipe.preferred_name()
+
     def installation(self) -> Installation:
         return self.recipe.installation()
 
