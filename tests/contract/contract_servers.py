@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checked import CheckedConsumer, checked_producer
 from contract_load import Sender, agent_plan, deadline, unique
 
 from brokerlab.brokers.contract import Admin, Broker, Cluster, Consumer
@@ -94,7 +95,8 @@ class Running:
         return made
 
     def sender(self, *destinations: str, number: int = 0) -> Sender:
-        producer = self.broker.producer(agent_plan(self.cell, self.endpoint, destinations), number)
+        made = self.broker.producer(agent_plan(self.cell, self.endpoint, destinations), number)
+        producer = checked_producer(made)
         self._open.append(lambda: producer.close(deadline(5)))
         return Sender(producer, self.cell.partitions * len(destinations), number)
 
@@ -103,7 +105,7 @@ class Running:
     ) -> Consumer:
         """Consumer `number` of a group of so many `members`."""
         plan = agent_plan(self.cell, self.endpoint, destinations, self.group(group), acknowledge, members)
-        consumer = self.broker.consumer(plan, number)
+        consumer = CheckedConsumer(self.broker.consumer(plan, number))
         self._open.append(lambda: consumer.close(deadline(5)))
         return consumer
 

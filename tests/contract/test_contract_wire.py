@@ -1,4 +1,5 @@
-"""A broken wire under every broker: what is in flight becomes unknown at worst, nothing hangs, nothing is lost."""
+"""A broken wire under every broker: what is in flight becomes unknown at worst, nothing hangs (every call is timed, see
+checked.py), nothing is lost."""
 
 from __future__ import annotations
 
@@ -6,11 +7,12 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
+from checked import LIMIT_S
 from contract_load import PATIENCE_S, Received, Sender, cell_for, deadline, unpack, wait_remaining
 from contract_servers import START_S, Running, every_broker, weakest_level
 from wire import Direction, Wire, Wires
@@ -23,9 +25,7 @@ from brokerlab.model.plan import Endpoint
 from brokerlab.take_down import delete_destinations
 
 BEFORE, DURING, AFTER = 200, 50, 50
-CALL_S = 20.0  # a call that must not block took longer than this: it blocked, however busy the machine
 DOWN_S = 4.0  # longer than any client tries by itself before it says that it cannot connect
-Result = TypeVar("Result")
 
 
 def _settings(broker: Broker, wire: Wire) -> dict[str, str]:
@@ -95,26 +95,18 @@ def running(wired: Wired) -> Iterator[Wired]:
     wired.end_test()
 
 
-def at_once(call: Callable[..., Result], *arguments: object) -> Result:
-    """A call that may not wait for the wire."""
-    begun = time.monotonic()
-    result = call(*arguments)
-    assert time.monotonic() - begun < CALL_S, "it blocked"
-    return result
-
-
 def offer(sender: Sender, count: int) -> None:
     """Hand over as many of `count` messages as are taken, without insisting: at least one."""
     until = deadline()
     while True:
         block = sender.block(count)
-        taken = at_once(sender.producer.send, block)
+        taken = sender.producer.send(block)
         for partition in block.partitions[taken:].tolist():  # not taken: their numbers are given out again
             sender._sequences[partition] -= 1
         sender.taken += taken
         if taken:
             return
-        at_once(sender.collect)
+        sender.collect()
         assert time.monotonic_ns() < until, "nothing was taken"
 
 
@@ -132,9 +124,9 @@ class Receiver:
             if self._consumer is None:
                 self._consumer = self._running.consumer("g", self._name)
             consumer = self._consumer
-            deliveries: Deliveries = at_once(consumer.receive, 500, time.monotonic_ns() + 50_000_000)
+            deliveries: Deliveries = consumer.receive(500, time.monotonic_ns() + 50_000_000)
             self.got += unpack(deliveries)
-            at_once(consumer.acknowledge, deliveries)
+            consumer.acknowledge(deliveries)
             if deliveries.release is not None:
                 deliveries.release()
         except BrokerError:
@@ -168,7 +160,7 @@ def settle_while_broken(running: Wired, sender: Sender) -> None:
     resending = running.broker.test_hints.resends
     until = deadline(3.0 if resending else PATIENCE_S)
     while len(sender.outcomes) < sender.taken and time.monotonic_ns() < until:
-        at_once(sender.collect)
+        sender.collect()
         time.sleep(0.001)
     if not resending:
         assert len(sender.outcomes) == sender.taken, "a lost connection left messages open"
@@ -219,7 +211,7 @@ def test_a_cut_wire_makes_open_messages_unknown_and_all_goes_on_when_it_is_heale
     wire, name, sender, receiver = begin(running)
     wire.stall(("to_client",))  # so that no acknowledgement of these can have come
     offer(sender, DURING)
-    at_once(sender.collect)
+    sender.collect()
     wire.cut()
     settle_while_broken(running, sender)
     late = [outcome for index, outcome in sender.outcomes.items() if index >= BEFORE]
@@ -238,10 +230,10 @@ def test_a_stalled_wire_hangs_nothing_and_gives_everything_when_it_moves_again(r
     offer(other, DURING)
     until = time.monotonic() + 1.0
     while time.monotonic() < until:
-        at_once(sender.collect)
+        sender.collect()
         receiver.poll()
     assert not [index for index in sender.outcomes if index >= BEFORE], "nobody can have told"
-    at_once(other.producer.close, deadline(2))
+    other.producer.close(deadline(2))
     wire.heal()
     fresh = works_again(running, sender, name)
     assert set(sender.outcomes.values()) <= {ACKNOWLEDGED, UNKNOWN}
@@ -257,7 +249,7 @@ def test_a_truncated_stream_is_never_taken_for_a_whole_one(
     offer(sender, DURING)
     until = deadline()
     while not wire.is_cut.is_set():
-        at_once(sender.collect)
+        sender.collect()
         assert time.monotonic_ns() < until, "the stream never reached its end"
     settle_while_broken(running, sender)
     late = {outcome for index, outcome in sender.outcomes.items() if index >= BEFORE}
@@ -334,7 +326,9 @@ def test_an_admin_whose_connection_was_cut_works_or_says_so_and_closes(
         with contextlib.suppress(BrokerError):
             admin.delete((name,), (running.group("g"),))
     finally:
-        at_once(admin.close)
+        begun = time.monotonic()
+        admin.close()
+        assert time.monotonic() - begun < LIMIT_S, "close blocked"
     delete_destinations(running.broker, wires.endpoint, running.cell, (name,), (), PATIENCE_S)
     wait_gone(running, name)
     assert not complaints(caplog)
