@@ -256,7 +256,7 @@ class Execution:
         if shutil.disk_usage(self._directory.path).free < NEARLY_NOTHING_BYTES:
             raise DiskFullError(
                 f"no space left in {self._directory.path}: {error.message}",
-                hint="free some space and give the same command again: finished executions are kept",
+                hint="free some space and run the same command again: finished executions are kept",
             ) from error
         dead = self._dead_nodes()
         if dead:

@@ -32,7 +32,7 @@ OVERHEAD_S = 12.0  # starting and stopping a cluster and its agents, for the pro
 
 
 def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, java: str | None = None) -> RunDirectory:
-    """Execute every cell and repeat of the plan and return the run directory, ready to be analysed.
+    """Execute every cell and repeat of the plan and return the run directory, ready to be analyzed.
 
     An unfinished run of the same fingerprint under `root` is taken up again unless `fresh`: finished executions are
     kept. A secret that cannot be had is a UserError before anything is made. Ctrl-C and SIGTERM save what there is and
@@ -54,7 +54,9 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
                 while _disturbed(plan, cell, execution, directory, say):
                     _execute(plan, cell, execution, directory, say, number)
             if not directory.environment_file.exists():
-                raise UserError(f"{directory.path} was deleted while the run went on", hint="give the command again")
+                raise UserError(
+                    f"{directory.path} was deleted while the run was in progress", hint="run the command again"
+                )
             facts = directory.environment()
             clock = facts.clock.model_copy(update={"end": clock_pair()})
             directory.write("environment.json", facts.model_copy(update={"clock": clock}))
@@ -78,7 +80,7 @@ def _execute(
         )
         raise InterruptedRunError(
             f"interrupted; what was measured is saved in {directory.path}",
-            hint="the same command goes on where this one stopped",
+            hint="the same command continues where this one stopped",
         ) from None
     except BaseException as e:
         reason = redacted(str(e) if isinstance(e, BrokerlabError) else f"{type(e).__name__}: {e}")

@@ -100,7 +100,7 @@ def test_a_full_disk_is_told_plainly_and_earlier_evidence_stays_readable(home: P
         assert runner.returncode == 3, stderr
     assert_gone(processes, GONE_S)
     assert "no space left" in stderr
-    assert "free some space and give the same command again" in stderr
+    assert "free some space and run the same command again" in stderr
     assert "Traceback" not in stderr
     after = fingerprint(evidence)
     assert {name: after[name] for name in before} == before

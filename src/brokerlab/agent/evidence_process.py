@@ -89,7 +89,7 @@ class EvidencePipe:
         if code == ExitCode.MACHINE:
             raise DiskFullError(
                 "no space left for evidence",
-                hint="free some space and give the same command again: finished executions are kept",
+                hint="free some space and run the same command again: finished executions are kept",
             )
         raise AgentError(f"the process that writes evidence ended with code {code}")
 

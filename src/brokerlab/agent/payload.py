@@ -111,7 +111,7 @@ class PayloadPool:
     def refill(self) -> None:
         """Replace the slots by the file's next lines, from its beginning again after its end."""
         if self._lines is None:
-            raise ValueError("this pool is in memory and never refilled")
+            raise ValueError("this pool is in memory and is never refilled")
         self._use(_line_slots([self._lines.following()]))
         self._position = 0
 

@@ -58,7 +58,7 @@ class Schedule:
 def _sequence(plan: SchedulePlan, end_ns: int, seed: int, producer: int, producers: int) -> Callable[[int], Int64s]:
     """The unbounded sequence behind a plan, as a function giving the next n."""
     if plan.arrival == "closed" or plan.rate_per_s is None:
-        raise ValueError("a closed loop has no schedule: its acknowledgements decide when the next message goes")
+        raise ValueError("a closed loop has no schedule: acknowledgements decide when the next message is sent")
     rate = plan.rate_per_s
     if plan.arrival == "uniform":
         return _uniform(rate, producer % producers, producers)
@@ -70,7 +70,7 @@ def _sequence(plan: SchedulePlan, end_ns: int, seed: int, producer: int, produce
         inverse = _burst(rate, plan.burst_rate_per_s, plan.burst_s, plan.burst_every_s)
     else:
         if plan.ramp_to_rate_per_s is None:
-            raise ValueError("a ramp needs the rate it goes to")
+            raise ValueError("a ramp needs its final rate")
         inverse = _ramp(rate, plan.ramp_to_rate_per_s, end_ns / SECOND_NS)
     return _inverted(inverse, (producer % producers) / producers)
 

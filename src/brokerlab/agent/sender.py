@@ -25,7 +25,7 @@ BEHIND_MOST = 1 << 22  # due times kept while the client does not take them
 # Closed loop: how often the client is asked, as a share of the time a message takes, and the limits of that.
 CLOSED_TICKS_PER_LATENCY = 64
 CLOSED_TICK_LEAST_NS, CLOSED_TICK_MOST_NS = 20_000, 1_000_000
-NO_WORD = "no word within the send timeout"
+NO_WORD = "no answer within the send timeout"
 IDLE_NS = 5_000_000  # the longest sleep while nothing is due
 EXPIRE_EVERY_NS = 100_000_000
 FULL_NS = 1_000_000  # the longest wait while the client's buffer is full

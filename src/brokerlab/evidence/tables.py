@@ -48,7 +48,7 @@ INTERVAL = Table(
         Column("due", "long", "1", "messages that became due (open loop) or were offered (closed loop)"),
         Column("sent", "long", "1", "messages the client took"),
         Column("acknowledged", "long", "1", "messages the broker acknowledged"),
-        Column("rejected", "long", "1", "messages surely not written"),
+        Column("rejected", "long", "1", "messages certainly not written"),
         Column("unknown", "long", "1", "messages about which nothing is known: timeout, lost connection"),
         Column("received", "long", "1", "deliveries, duplicates included"),
         Column("redelivered", "long", "1", "deliveries the broker itself marked as repeated"),

@@ -57,7 +57,7 @@ class SegmentWriter:
             if e.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(e):
                 raise DiskFullError(
                     f"no space left for evidence in {self._directory.resolve()}",
-                    hint="free some space and give the same command again: finished executions are kept",
+                    hint="free some space and run the same command again: finished executions are kept",
                 ) from e
             raise
         self._batches.clear()

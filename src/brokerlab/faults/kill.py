@@ -29,7 +29,7 @@ class KillNode:
         if self._target not in (LEADER, FOLLOWER, *self._names):
             raise UserError(
                 f"faults: there is no node {self._target!r} to kill",
-                hint=f"nodes of this cluster: {', '.join(self._names)}; or say {LEADER} or {FOLLOWER}",
+                hint=f"nodes of this cluster: {', '.join(self._names)}; or use {LEADER} or {FOLLOWER}",
             )
 
     def aim(self, destination: str) -> Aim:
@@ -39,7 +39,7 @@ class KillNode:
         if self._target == FOLLOWER:
             followers = [name for name in self._names if name != leader and name not in self._dead]
             if not followers:
-                raise BrokerError("no follower is left to be killed")
+                raise BrokerError("no follower is left to kill")
             return Aim(followers[0], leader)
         return Aim(self._target, leader)
 

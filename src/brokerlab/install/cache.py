@@ -29,7 +29,7 @@ def entry(*parts: str) -> Path:
     except OSError as e:
         raise InstallError(
             f"the cache {cache_directory()} cannot be written: {e.strerror or e}",
-            hint="set BROKERLAB_HOME to a directory you may write to",
+            hint="set BROKERLAB_HOME to a directory you can write to",
         ) from e
     return path
 

@@ -151,12 +151,12 @@ def _fetched(name: str, release: DebianRelease, progress: Progress) -> tuple[str
         server = next((p for p in packages if p.name == release.packages[0]), None)
         if server is None or major_of(server.version) not in release.allowed_major:
             said = "has no such package" if server is None else f"has {server.version}"
-            refusals.append(f"Debian {suite} {said}; allowed is major version {_either(release.allowed_major)}")
+            refusals.append(f"Debian {suite} {said}; the major version must be {_either(release.allowed_major)}")
             continue
         _download(name, apt, packages, release, progress)
         return suite, packages
     raise InstallError(
-        f"{release.packages[0]} could not be had: " + "; ".join(refusals),
+        f"{release.packages[0]} could not be installed: " + "; ".join(refusals),
         hint=f"check the network and try again, or install it yourself and set {preferred.VARIABLE}={name}",
     )
 
@@ -166,7 +166,7 @@ def _download(name: str, apt: PrivateApt, packages: list[Package], release: Debi
     if wrong:
         raise InstallError(
             f"{wrong[0]} ({len(wrong)} such packages)",
-            hint="the archive does not hold what was pinned: try another mirror; never use it as it is",
+            hint="the archive does not have the pinned packages: try another mirror; do not use these",
         )
     for damaged in _missing(packages):  # a kept file of the right name and wrong content would be taken by apt
         (debs_directory() / damaged.file).unlink(missing_ok=True)
@@ -174,7 +174,7 @@ def _download(name: str, apt: PrivateApt, packages: list[Package], release: Debi
     apt.download(packages, lambda share: progress(f"{name}: {size_mb:.0f} MB of packages", share * _DOWNLOADED))
     left = _missing(packages)
     if left:
-        raise InstallError(f"{left[0].file} was not fetched whole", hint="try again; what was fetched is kept")
+        raise InstallError(f"{left[0].file} was not fetched completely", hint="try again; what was fetched is kept")
 
 
 def _either(majors: tuple[int, ...]) -> str:

@@ -52,7 +52,7 @@ class PrivateApt:
     def __init__(self, suite: str) -> None:
         reason = why_not_here()
         if reason is not None:
-            raise InstallError(reason, hint="install the server yourself and name it by BROKERLAB_PREFER_PATH")
+            raise InstallError(reason, hint="install the server yourself and name it in BROKERLAB_PREFER_PATH")
         self.suite = suite
         self._directory = entry("debian", "apt", suite)
         self._updated = False
@@ -148,7 +148,7 @@ def _listen(process: subprocess.Popen[str], seconds: float, on_share: Callable[[
         except subprocess.TimeoutExpired as e:
             process.kill()
             raise InstallError(
-                f"apt-get gave no answer for {seconds:g} s", hint="check the network and try again"
+                f"apt-get did not answer for {seconds:g} s", hint="check the network and try again"
             ) from e
     lines = []
     assert process.stdout is not None
@@ -175,7 +175,7 @@ def _explained(action: str, suite: str, said: str) -> InstallError:
     errors = [line for line in said.splitlines() if line.startswith(("E:", "W:", "Err"))]
     words = "\n".join(errors[-5:] or said.splitlines()[-5:])
     if "NO_PUBKEY" in said or "not signed" in said or "BADSIG" in said:
-        hint = "the archive is not signed by the keys this system trusts: update debian-archive-keyring; never go on without"
+        hint = "the archive is not signed by the keys this system trusts: update debian-archive-keyring; do not continue without it"
     elif "Unable to locate" in said or "no installation candidate" in said:
         hint = "the suite no longer has this package: a newer brokerlab names another one"
     else:

@@ -47,7 +47,7 @@ def parse_lock(text: str, file_name: str) -> Lock:
             continue
         if len(fields) != 4 or not _SHA256.fullmatch(fields[3]):
             raise InstallError(
-                f"{file_name}:{number}: not `package version architecture sha256`", hint="make the lock file anew"
+                f"{file_name}:{number}: not `package version architecture sha256`", hint="make the lock file again"
             )
         lock[(fields[0], fields[1], fields[2])] = fields[3]
     return lock

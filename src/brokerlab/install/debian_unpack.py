@@ -46,7 +46,7 @@ def unpack_in_python(deb: Path, root: Path) -> None:
         if not name.startswith("data.tar"):
             continue
         if name.endswith(".zst"):
-            raise OSError(f"{name} needs dpkg-deb, which is not here")
+            raise OSError(f"{name} needs dpkg-deb, which is not installed")
         with tarfile.open(fileobj=member, mode="r|*") as archive:
             tar.unpack(archive, root)
         return
@@ -106,7 +106,7 @@ def relocate(root: Path, final: Path) -> int:
     loader = next((p for p in sorted(root.rglob("ld-linux-*.so.*")) if p.is_file() and not p.is_symlink()), None)
     if loader is None:
         raise InstallError(
-            "the packages bring no C library", hint="delete the cache's debian directory and install again"
+            "the packages contain no C library", hint="delete the cache's debian directory and install again"
         )
     search = ":".join(str(final / d) for d in library_directories(root))
     patchelf = _patchelf()

@@ -78,7 +78,7 @@ def parse_lock(text: str, file_name: str) -> tuple[Artifact, ...]:
                 raise ValueError(f"{sha256!r} is not a sha256")
             artifacts.append(Artifact(*parse_coordinate(coordinate), sha256, int(size)))
         except ValueError as e:
-            raise InstallError(f"{file_name}:{number}: {e}", hint="make the lock file anew") from e
+            raise InstallError(f"{file_name}:{number}: {e}", hint="make the lock file again") from e
     return tuple(artifacts)
 
 
@@ -133,7 +133,7 @@ def _install_one(artifact: Artifact, fetch: Fetch) -> None:
         if found != artifact.sha256:
             raise InstallError(
                 f"{artifact.coordinate} has sha256 {found}, the lock says {artifact.sha256}",
-                hint="the download is damaged or not the file that was pinned: try again; never use it as it is",
+                hint="the download is damaged, or is not the pinned file: try again; do not use it",
             )
         got.replace(final)
 

@@ -32,7 +32,7 @@ def check_preferred_names(offered: Sequence[str]) -> None:
         near = difflib.get_close_matches(name, (*offered, "all"), 1)
         raise UserError(
             f"{VARIABLE}: there is no {name!r} to prefer" + (f"; did you mean {near[0]}?" if near else ""),
-            hint=f"names are {', '.join(offered)}, or all",
+            hint=f"valid names are {', '.join(offered)}, or all",
         )
 
 

@@ -61,12 +61,12 @@ def _pip_install(name: str, lock_file: Path, target: Path) -> None:
 def _explained(name: str, lock_file: Path, said: str) -> InstallError:
     """pip's last words as one error with a hint."""
     if _HASH_SIGN in said:
-        hint = f"what was downloaded is not what {lock_file.name} names: do not use it; make the lock file anew"
+        hint = f"what was downloaded is not what {lock_file.name} names: do not use it; make the lock file again"
     elif "No module named pip" in said:
         hint = f"install pip into this environment: {sys.executable} -m ensurepip"
     elif any(sign in said for sign in _OFFLINE_SIGNS):
         hint = "check the network (or the package index set for pip) and try again"
     else:
-        hint = "see pip's words above"
+        hint = "see pip's output above"
     last = "\n".join(said.splitlines()[-5:])
     return InstallError(f"{name} could not be installed:\n{last}", hint=hint)

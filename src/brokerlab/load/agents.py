@@ -133,7 +133,7 @@ class Agents:
         elif event.kind == "ended" and event.source not in self.done and strict:
             said = self._agents[event.source].error_text()
             raise AgentError(
-                f"{event.source} ended with code {event.facts['exit_code']} in the middle of its work"
-                + (f"\nits last words:\n{said}" if said else ""),
+                f"{event.source} ended with code {event.facts['exit_code']} before its work was done"
+                + (f"\nits last output:\n{said}" if said else ""),
                 agents=(event.source,),
             )

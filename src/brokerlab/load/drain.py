@@ -39,7 +39,7 @@ def drained(
         return Drained(False, "no consumer has reported")
     quiet_ns = min(p.quiet_ns for p in group)
     if quiet_ns < QUIET_NS:
-        return Drained(False, "messages still arrive")
+        return Drained(False, "messages are still arriving")
     behind = [
         lane
         for lane, last in acknowledged.items()
@@ -50,9 +50,11 @@ def drained(
         held = max((r for r in remaining if r is not None), default=0)
         received = sum(p.received for p in group)
         if held and messages is not None and received != messages:
-            return Drained(False, f"{received} of {messages} messages received; the broker may bring {held} again")
+            return Drained(False, f"{received} of {messages} messages received; the broker may deliver {held} again")
         return Drained(True, "every lane's last acknowledged message was seen")
     if all(r == 0 for r in remaining):
         return Drained(True, f"the broker holds nothing more; {len(behind)} lanes end before their last message")
     left = sum(r for r in remaining if r is not None)
-    return Drained(False, f"{len(behind)} lanes have not reached their last acknowledged message; {left} messages wait")
+    return Drained(
+        False, f"{len(behind)} lanes have not reached their last acknowledged message; {left} messages are waiting"
+    )

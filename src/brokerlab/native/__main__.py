@@ -7,4 +7,4 @@ from brokerlab.native import library, why_not
 if library() is not None:
     sys.stderr.write("the C library is ready\n")
 else:
-    sys.stderr.write(f"no C library: {why_not()}\nbrokerlab works without it, slower\n")
+    sys.stderr.write(f"no C library: {why_not()}\nbrokerlab works without it, but more slowly\n")

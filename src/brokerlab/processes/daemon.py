@@ -4,7 +4,7 @@
 <directory>/<name>.sock     one JSON line in, one out: {"ask": "status"} or {"ask": "stop"}
 <directory>/<name>/         data and logs; deleted when the cluster is stopped or does not start
 
-Nobody is ever signalled by a number read from a file: a stale file is just a file.
+No process is ever signalled by a number read from a file: a stale file is just a file.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def start(directory: Path, name: str, command: Sequence[str], plan: Facts) -> Fa
             line = process.stdout.readline()
             if not line:
                 said = process.stderr.read().decode(errors="replace").strip().splitlines()
-                raise MachineError(f"the supervisor of {name} ended: {said[-1] if said else 'it said nothing'}")
+                raise MachineError(f"the supervisor of {name} ended: {said[-1] if said else 'it printed nothing'}")
             answer: Facts = json.loads(line)
             if "error" not in answer:
                 _say(process.stdin, {"keep": True})
@@ -139,7 +139,7 @@ class Supervisor:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BusyError(
-                    f"{self._name} is up or starting already", hint=f"brokerlab status {self._name}"
+                    f"{self._name} is already up or starting", hint=f"brokerlab status {self._name}"
                 ) from None
             self._socket_file.unlink(missing_ok=True)
             shutil.rmtree(self._home, ignore_errors=True)

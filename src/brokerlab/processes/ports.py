@@ -27,7 +27,7 @@ class HeldPorts:
             release()
             raise MachineError(
                 f"{count} free ports are needed on 127.0.0.1, and after {len(sockets)} of them: {error.strerror}",
-                hint="ss -tanp lists who has ports, ulimit -n tells how many files a process may open",
+                hint="`ss -tanp` lists the programs that hold ports; `ulimit -n` shows how many files a process may open",
             ) from None
         self.numbers: Sequence[int] = [held.getsockname()[1] for held in sockets]
 

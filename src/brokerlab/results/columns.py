@@ -61,9 +61,9 @@ or unexpected.
 | repeat_missing | a repeat did not finish | cannot tell if no repeat of the cell did, else a note |
 | fault_missing | a finished execution in which a planned fault did not happen | invalid |
 
-A planned fault (`planned_fault`, a note with what it did) is no failure: a node that dies by plan is not `broker_died`,
+A planned fault (`planned_fault`, a note with what it did) is not a failure: a node that is killed as planned is not `broker_died`,
 and where one happened `load_not_delivered`, `send_delay`, `agent_saturated` and `not_steady` become notes, because rates
-and latencies of such a run include the outage. Delivery is judged as ever.
+and latencies of such a run include the outage. Delivery is judged as always.
 
 The worst reason wins. Objectives are judged on the worst repeat and group. A quantile needs ln 0.05 / ln q samples:
 299 for p99, 2,995 for p99.9, 29,956 for p99.99.

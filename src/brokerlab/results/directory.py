@@ -153,6 +153,6 @@ def find_run(root: Path, wanted: str) -> RunDirectory:
         return hits[0]
     if hits:
         raise NotFoundError(
-            f"{wanted!r} fits {len(hits)} runs: {', '.join(r.name for r in hits[:5])}", hint="say more of the name"
+            f"{wanted!r} matches {len(hits)} runs: {', '.join(r.name for r in hits[:5])}", hint="give more of the name"
         )
     raise NotFoundError(f"no run is called {wanted!r} in {root}", hint="brokerlab list runs shows them all")

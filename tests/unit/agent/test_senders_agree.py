@@ -201,7 +201,7 @@ def test_open_loop(tmp_path: Path, arrival: Any, room: int) -> None:
     assert life["totals"]["due"] == pytest.approx(14_000, rel=0.1)
     assert life["buffer_full"] == (room == 20)
     assert life["totals"]["rejected"] > 0
-    assert life["errors"]["no word within the send timeout"] > 0
+    assert life["errors"]["no answer within the send timeout"] > 0
     assert life["settled"]
 
 

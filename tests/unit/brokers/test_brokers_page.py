@@ -21,7 +21,7 @@ RUN = {
 
 
 def test_the_page_is_what_the_generator_gives() -> None:
-    assert (DOCS / "brokers.md").read_text() == catalogue(read_record(RECORD)), "make docs writes it anew"
+    assert (DOCS / "brokers.md").read_text() == catalogue(read_record(RECORD)), "make docs writes it again"
 
 
 @pytest.mark.parametrize("name", BROKERS)

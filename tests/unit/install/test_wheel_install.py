@@ -66,7 +66,7 @@ def test_a_wheel_with_another_hash_is_refused_and_leaves_nothing(tmp_path: Path,
     lock_file = lock(tmp_path, f"pretend==1.0 --hash=sha256:{'0' * 64}\n")
     with pytest.raises(InstallError, match="could not be installed") as raised:
         install_wheel("pretend", lock_file, lambda _what, _share: None)
-    assert "lock file anew" in (raised.value.hint or "")
+    assert "lock file again" in (raised.value.hint or "")
     assert installed_wheel("pretend", lock_file) is None
     assert [p.name for p in (tmp_path / "home" / "wheels").iterdir() if p.is_dir()] == []
 

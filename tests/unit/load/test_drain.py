@@ -34,7 +34,7 @@ def test_a_broker_that_cannot_say_what_is_left_leaves_it_open() -> None:
 def test_a_backlog_leaves_it_open_and_is_told() -> None:
     verdict = drained(ACKNOWLEDGED, 2, [progress([2, 3], [11])])
     assert not verdict.complete
-    assert "11 messages wait" in verdict.because
+    assert "11 messages are waiting" in verdict.because
 
 
 def test_nobody_reporting_is_never_a_pass() -> None:
@@ -44,7 +44,7 @@ def test_nobody_reporting_is_never_a_pass() -> None:
 def test_a_hole_before_the_last_message_leaves_it_open_while_the_broker_holds_something() -> None:
     verdict = drained(ACKNOWLEDGED, 2, [progress([9, 4], [2], received=13)], messages=15)
     assert not verdict.complete
-    assert verdict.because == "13 of 15 messages received; the broker may bring 2 again"
+    assert verdict.because == "13 of 15 messages received; the broker may deliver 2 again"
 
 
 def test_duplicates_may_hide_a_hole() -> None:
