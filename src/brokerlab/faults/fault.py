@@ -19,9 +19,9 @@ class Aim:
 
 
 class Fault(Protocol):
-    """One fault of one execution. Its methods are called once each, in this order, from one thread."""
+    """One fault of one execution. Its methods are called once each, in this order."""
 
-    what: str  # what it does to the node, for people: "killed"
+    lasts_s: float | None  # from `begin` to `end`; None where it is not undone
 
     def check(self) -> None:
         """Before any load: can this ever happen? Raises UserError with the names that would do."""
@@ -31,6 +31,10 @@ class Fault(Protocol):
 
     def begin(self, aim: Aim) -> None:
         """Make it happen. Returns at once."""
+
+    def end(self, aim: Aim) -> None:
+        """Undo it, `lasts_s` after it began or when the execution ends, whichever is first. Returns at once. Not called
+        where `lasts_s` is None. Comes from another thread, while `took_over` may be under way."""
 
     def took_over(self, aim: Aim, destination: str) -> str | None:
         """The other node that leads `destination` now; None while there is none, or the broker does not answer."""

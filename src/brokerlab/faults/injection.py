@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 
 from brokerlab.brokers.contract import Cluster
 from brokerlab.errors import BrokerError
+from brokerlab.faults.ending import Ending
 from brokerlab.faults.fault import Aim, Fault
 from brokerlab.faults.kill import KillNode
-from brokerlab.model.events import Event, FaultBegun, FaultFailed, NothingTookOver, TookOver
+from brokerlab.model.events import Event, FaultBegun, FaultEnded, FaultFailed, NothingTookOver, TookOver
 from brokerlab.model.plan import CellPlan, FaultPlan
 
 AIM_AHEAD_NS = 3_000_000_000  # asking who leads may take a second; the fault itself should not be late for it
@@ -21,13 +22,14 @@ ASK_EVERY_S = 0.05
 TAKE_OVER_S = 60.0
 
 Note = Callable[[Event], None]  # into the journal
+KINDS: dict[str, Callable[[FaultPlan, Cluster, set[str]], Fault]] = {"kill": KillNode}
 
 
 class Injection:
     """The faults of one execution. `dead` names the nodes that died by plan.
 
-    Notes FaultBegun, then for each fault that hit a leading node TookOver or NothingTookOver; FaultFailed where one did
-    not happen.
+    Notes FaultBegun, then for each fault that hit a leading node TookOver or NothingTookOver, and FaultEnded for each
+    that does not last; FaultFailed where one did not happen.
     """
 
     def __init__(self, cell: CellPlan, cluster: Cluster, destination: str, note: Note) -> None:
@@ -36,8 +38,9 @@ class Injection:
         self._measure_ns = round(cell.phases.measure_s * 1e9)
         self.dead: set[str] = set()
         self._planned: Sequence[tuple[FaultPlan, Fault]] = [
-            (plan, KillNode(cluster, plan.target, self.dead)) for plan in cell.faults
+            (plan, KINDS[plan.kind](plan, cluster, self.dead)) for plan in cell.faults
         ]
+        self._endings: list[Ending] = []
         self._cancelled = threading.Event()
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
@@ -56,10 +59,13 @@ class Injection:
         return None if self._error is None else f"a planned fault did not happen: {self._error}"
 
     def finish(self) -> None:
-        """No further fault, no further question. Returns when the thread has ended or is beyond reach for a while."""
+        """No further fault, no further question, and what has begun ends. Returns when the thread has ended or is beyond
+        reach for a while."""
         self._cancelled.set()
         if self._thread is not None:
             self._thread.join(10.0)
+        for ending in self._endings:
+            ending.finish()
 
     def _run(self, measure_from_ns: int) -> None:
         try:
@@ -67,8 +73,11 @@ class Injection:
                 if not self._strike(plan, fault, measure_from_ns):
                     return
         except Exception as e:
-            self._error = e
-            self._note(FaultFailed(text=str(e) or type(e).__name__))
+            self._fail(e)
+
+    def _fail(self, error: Exception) -> None:
+        self._error = error
+        self._note(FaultFailed(text=str(error) or type(error).__name__))
 
     def _strike(self, plan: FaultPlan, fault: Fault, measure_from_ns: int) -> bool:
         """One fault from waiting for it to what came of it; False when there was no more time for it."""
@@ -93,9 +102,18 @@ class Injection:
                 measure_until_mono_ns=measure_from_ns + self._measure_ns,
             )
         )
+        if fault.lasts_s is not None:
+            self._endings.append(Ending(lambda: self._end(plan, fault, aim), fault.lasts_s))
         if aim.was_leading:
             self._watch_take_over(fault, aim, begun_ns)
         return True
+
+    def _end(self, plan: FaultPlan, fault: Fault, aim: Aim) -> None:
+        try:
+            fault.end(aim)
+            self._note(FaultEnded(fault=plan.kind, node=aim.node, ended_mono_ns=time.monotonic_ns()))
+        except Exception as e:
+            self._fail(e)
 
     def _watch_take_over(self, fault: Fault, aim: Aim, begun_ns: int) -> None:
         """What took over, or that nothing did within a minute. An execution that ends before leaves it open."""

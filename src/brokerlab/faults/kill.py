@@ -5,6 +5,7 @@ from __future__ import annotations
 from brokerlab.brokers.contract import CanLoseANode, Cluster
 from brokerlab.errors import BrokerError, UserError
 from brokerlab.faults.fault import Aim
+from brokerlab.model.plan import KillPlan
 
 LEADER, FOLLOWER = "leader", "follower"
 
@@ -12,9 +13,9 @@ LEADER, FOLLOWER = "leader", "follower"
 class KillNode:
     """See faults.fault.Fault."""
 
-    what = "killed"
+    lasts_s: float | None = None
 
-    def __init__(self, cluster: Cluster, target: str, dead: set[str]) -> None:
+    def __init__(self, plan: KillPlan, cluster: Cluster, dead: set[str]) -> None:
         """`dead` is shared by all faults of an execution: a node is in it from the moment before it is killed."""
         if not isinstance(cluster, CanLoseANode):
             raise UserError(
@@ -22,7 +23,7 @@ class KillNode:
             )
         self._cluster = cluster
         self._names: tuple[str, ...] = tuple(node.name for node in cluster.nodes())
-        self._target = target
+        self._target = plan.target
         self._dead = dead
 
     def check(self) -> None:
@@ -46,6 +47,9 @@ class KillNode:
     def begin(self, aim: Aim) -> None:
         self._dead.add(aim.node)  # first: whoever watches the nodes must never take this for an accident
         self._cluster.kill_node(aim.node)
+
+    def end(self, aim: Aim) -> None:
+        """A killed node stays dead."""
 
     def took_over(self, aim: Aim, destination: str) -> str | None:
         try:

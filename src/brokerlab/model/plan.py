@@ -144,12 +144,16 @@ class Security(Frozen):
         return f"{self.words()}, user {self.user}, password in {self.password}{note}"
 
 
-class FaultPlan(Frozen):
-    """One thing that goes wrong on purpose, so long after the beginning of the measure phase."""
+class KillPlan(Frozen):
+    """A node ends from one instant to the next, `at_s` after the beginning of the measure phase, and stays dead."""
 
-    kind: Literal["kill"]
+    kind: Literal["kill"] = "kill"
     target: str  # "leader", "follower" or the name of a node
     at_s: float
+
+
+# One thing that goes wrong on purpose, told apart by `kind`. Another kind is another class here, in a union.
+FaultPlan = KillPlan
 
 
 class CellPlan(Frozen):

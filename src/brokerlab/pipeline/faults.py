@@ -8,7 +8,7 @@ after that end, the end stands for the one that would have ended the outage: it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from brokerlab.evidence.tables import MESSAGE
-from brokerlab.model.events import FaultBegun, TookOver, event_of
+from brokerlab.model.events import FaultBegun, FaultEnded, TookOver, event_of
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.pipeline.schema import declared
 from brokerlab.results.tables import NO_GROUP
 
@@ -38,6 +39,7 @@ class BegunFault:
     from_mono_ns: int
     measure_from_mono_ns: int
     until_mono_ns: int  # end of the measure phase
+    ended_mono_ns: int | None = None  # None where it lasts as long as the execution
 
 
 def begun_faults(events: Iterable[Row]) -> list[BegunFault]:
@@ -45,6 +47,8 @@ def begun_faults(events: Iterable[Row]) -> list[BegunFault]:
     found: list[BegunFault] = []
     for row in sorted(events, key=lambda e: (e["cell"], e["repeat"], e["at_mono_ns"])):
         event = event_of(row)
+        if isinstance(event, FaultEnded):
+            _end(found, ExecutionId.of(row), event)
         if not isinstance(event, FaultBegun):
             continue
         where = (row["cell"], row["repeat"])
@@ -61,6 +65,20 @@ def begun_faults(events: Iterable[Row]) -> list[BegunFault]:
             )
         )
     return found
+
+
+def _end(faults: list[BegunFault], execution: ExecutionId, event: FaultEnded) -> None:
+    """Note the end in the first fault of this kind and node that has none yet."""
+    for i, fault in enumerate(faults):
+        is_its = (fault.cell, fault.repeat, fault.fault, fault.node) == (
+            execution.cell,
+            execution.repeat,
+            event.fault,
+            event.node,
+        )
+        if is_its and fault.ended_mono_ns is None:
+            faults[i] = replace(fault, ended_mono_ns=event.ended_mono_ns)
+            return
 
 
 def begun_faults_table(faults: Sequence[BegunFault]) -> pa.Table:
@@ -118,6 +136,9 @@ def fault_rows(
                 "node": fault.node,
                 "was_leading": fault.was_leading,
                 "at_s": (fault.from_mono_ns - fault.measure_from_mono_ns) / 1e9,
+                "end_s": None
+                if fault.ended_mono_ns is None
+                else (fault.ended_mono_ns - fault.measure_from_mono_ns) / 1e9,
                 "rest_s": (fault.until_mono_ns - fault.from_mono_ns) / 1e9,
                 **_take_over(fault, journal),
                 **_outage_columns(fault, by_side, PUBLISH, True),

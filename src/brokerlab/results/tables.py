@@ -192,6 +192,7 @@ FAULT = Table(
         Column("node", "string", "", "node the fault hit"),
         Column("was_leading", "boolean", "", "whether that node took writes for the first destination, as the broker said just before"),
         Column("at_s", "double", "s", "when the fault hit it - beginning of the measure phase"),
+        Column("end_s", "double", "s", "when it ended - beginning of the measure phase; null where it lasts as long as the execution, as kill does", nullable=True, since="0.2.0"),
         Column("rest_s", "double", "s", "end of the measure phase - when the fault hit it"),
         Column("took_over", "string", "", "node that the broker named as the next leader; empty where none took over or none had to"),
         Column("took_over_after_s", "double", "s", "when it was first named so - when the fault hit it; an upper bound: the broker is asked again 50 ms after each answer, and an answer may take seconds while nodes elect", nullable=True),

@@ -42,6 +42,7 @@ class FaultResult(Frozen):
     node: str
     was_leading: bool
     at_s: float
+    end_s: float | None = None  # None where it lasts as long as the execution
     rest_s: float
     took_over: str  # empty where no node did, or none had to
     took_over_after_s: float | None

@@ -70,8 +70,8 @@ def _of_faults(cell: CellPlan, broker: Broker) -> Found:
         nodes = "1 node" if cell.nodes == 1 else f"{cell.nodes} nodes"
         known = " or ".join(map(str, can))
         yield CellProblem(("faults",), f"{broker.name} with {nodes} cannot lose one: set cluster.nodes to {known}")
-    elif len(cell.faults) >= cell.nodes:
-        yield CellProblem(("faults",), f"must leave a node alive: {len(cell.faults)} kills of {cell.nodes} nodes")
+    elif (kills := sum(fault.kind == "kill" for fault in cell.faults)) >= cell.nodes:
+        yield CellProblem(("faults",), f"must leave a node alive: {kills} kills of {cell.nodes} nodes")
 
 
 def _of_security(cell: CellPlan, broker: Broker) -> Found:

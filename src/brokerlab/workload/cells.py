@@ -12,7 +12,6 @@ from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
     Endpoint,
-    FaultPlan,
     KeysPlan,
     PayloadPlan,
     PhasesPlan,
@@ -139,10 +138,7 @@ def cell_plan(
         client_settings=workload.client_settings.get(broker.name, {}),
         driver=workload.driver,
         keep_messages=workload.keep_messages or bool(workload.faults),  # outages are read from single messages
-        faults=tuple(
-            FaultPlan(kind="kill", target=fault.kill, at_s=fault.at)
-            for fault in sorted(workload.faults, key=lambda fault: fault.at)
-        ),
+        faults=tuple(sorted((fault.planned() for fault in workload.faults), key=lambda fault: fault.at_s)),
         endpoint=endpoint.addresses if endpoint is not None else (),
         endpoint_options=endpoint.options if endpoint is not None else {},
     )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from brokerlab.model.plan import Frozen
+from brokerlab.model.plan import Frozen, KillPlan
 from brokerlab.model.quantities import (
     BYTES_PATTERN,
     DURATION_PATTERN,
@@ -248,6 +248,12 @@ class KillFault(Frozen):
     )
     at: Seconds = Field(ge=0, description="When, after the beginning of measure.")
 
+    def planned(self) -> KillPlan:
+        return KillPlan(target=self.kill, at_s=self.at)
+
+
+Fault = KillFault  # told apart by the first key; another kind is another class, in a union
+
 
 class Security(Frozen):
     tls: Annotated[bool, Field(strict=True)] = Field(False, description="Connections are encrypted.")
@@ -287,9 +293,7 @@ class Workload(Frozen):
     producers: Producers = Field(description="What is sent, and how fast.")
     consumers: Consumers | None = Field(None, description="Who receives (default: no consumers).")
     phases: Phases = Field(description="How long the load lasts.")
-    faults: tuple[KillFault, ...] = Field(
-        (), description="What goes wrong on purpose, and when; implies keep_messages."
-    )
+    faults: tuple[Fault, ...] = Field((), description="What goes wrong on purpose, and when; implies keep_messages.")
     sweep: dict[str, list[Any]] = Field(default={}, description="Field path to values: one cell for each combination.")
     repeats: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(1, description="How often each cell is run.")
     retries: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(

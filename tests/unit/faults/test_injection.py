@@ -11,7 +11,9 @@ import pytest
 from brokerlab.brokers.contract import CanLoseANode, NodeInfo
 from brokerlab.errors import BrokerError, UserError
 from brokerlab.faults import injection
+from brokerlab.faults.fault import Aim
 from brokerlab.faults.injection import Injection, raise_failure
+from brokerlab.faults.kill import KillNode
 from brokerlab.model.events import Event
 from brokerlab.model.plan import CellPlan, FaultPlan
 from synthetic import make_plan
@@ -138,6 +140,49 @@ def test_a_fault_that_cannot_be_made_ends_the_execution_with_the_reason() -> Non
     with pytest.raises(BrokerError, match="a planned fault did not happen: nobody answers"):
         raise_failure(made)
     raise_failure(None)
+
+
+class Pause(KillNode):
+    """A fault of the second kind: it is undone after a while."""
+
+    def __init__(self, plan: FaultPlan, cluster: Any, dead: set[str]) -> None:
+        super().__init__(plan, cluster, dead)
+        self.lasts_s = plan.at_s
+
+    def end(self, aim: Aim) -> None:
+        if aim.node == "node-3":
+            raise BrokerError("it does not wake up")
+
+
+def test_a_fault_that_lasts_a_while_is_undone_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(injection.KINDS, "kill", Pause)
+    made, journal, _ = injected(ThreeNodes(), "node-2")
+    ended = journal.wait_for("fault_ended")
+    made.finish()
+    begun = journal.wait_for("fault_begun")
+    assert (ended.fault, ended.node) == ("kill", "node-2")
+    assert ended.ended_mono_ns >= begun.begun_mono_ns + 50_000_000
+    assert [kind for kind, _ in journal.rows].count("fault_ended") == 1
+
+
+def test_a_fault_is_undone_at_the_end_of_the_execution_at_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(injection.KINDS, "kill", Pause)
+    cluster, journal = ThreeNodes(), Journal()
+    made = Injection(cell("node-2", at_s=3600.0), cluster, "d0", journal.add)  # type: ignore[arg-type]
+    made.start(time.monotonic_ns() - 3600 * 10**9)
+    journal.wait_for("fault_begun")
+    assert "fault_ended" not in dict(journal.rows)
+    made.finish()
+    assert "fault_ended" in dict(journal.rows)
+
+
+def test_a_fault_that_cannot_be_undone_ends_the_execution_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(injection.KINDS, "kill", Pause)
+    made, journal, _ = injected(ThreeNodes(), "node-3")
+    journal.wait_for("fault_failed")
+    made.finish()
+    with pytest.raises(BrokerError, match="it does not wake up"):
+        raise_failure(made)
 
 
 def test_no_fault_happens_after_the_end() -> None:

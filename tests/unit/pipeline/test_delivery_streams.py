@@ -36,7 +36,7 @@ def drawn_streams() -> list[Stream]:
 
 
 def table(rows: list[dict[str, Any]], of: Table) -> pa.Table:
-    return pa.Table.from_pylist(rows, arrow_schema(of))
+    return pa.Table.from_pylist([{"host": "", **row} for row in rows], arrow_schema(of))
 
 
 def evidence(streams: list[Stream]) -> tuple[pa.Table, pa.Table]:

@@ -41,7 +41,7 @@ def longest(at: np.ndarray[Any, np.dtype[np.int64]]) -> int:
 
 def message_rows(kind: str, group: str, lane: tuple[int, int], at: Any, outcome: str) -> list[dict[str, Any]]:
     return [
-        {"run": "r", "cell": "c01", "repeat": 1, "agent": "a", "kind": kind, "group": group, "producer": lane[0],
+        {"run": "r", "cell": "c01", "repeat": 1, "host": "h", "agent": "a", "kind": kind, "group": group, "producer": lane[0],
          "partition": lane[1], "sequence": i, "scheduled_mono_ns": int(t) - 5, "at_mono_ns": int(t),
          "outcome": outcome, "ordinal": i}
         for i, t in enumerate(at)
@@ -108,6 +108,17 @@ def test_faults_of_the_journal_are_numbered_in_order_of_time() -> None:
     events = [event("fault_begun", 9, **BEGUN | {"node": "b"}), event("end", 10), event("fault_begun", 3, **BEGUN)]
     assert [(s.number, s.node) for s in begun_faults(events)] == [(1, "nats-1"), (2, "b")]
     assert begun_faults([event("end")]) == []
+
+
+def test_a_fault_ends_when_the_journal_says_so_of_its_node() -> None:
+    ends = {"fault": "kill", "node": "b", "ended_mono_ns": MEASURE_FROM + 11 * 10**9}
+    events = [
+        event("fault_begun", 1, **BEGUN),
+        event("fault_begun", 2, **BEGUN | {"node": "b"}),
+        event("fault_ended", 3, **ends),
+    ]
+    rows = fault_rows(begun_faults(events), [], [delivery_row("g1")], events)
+    assert [(row["node"], row["end_s"]) for row in rows] == [("nats-1", None), ("b", 11.0)]
 
 
 def delivery_row(group: str, **counts: Any) -> dict[str, Any]:
