@@ -108,7 +108,7 @@ class Execution:
                 down.add(
                     f"destinations in {self._cell.broker}",
                     lambda: delete_destinations(self._broker, endpoint, self._cell, destinations, groups),
-                    deletion_by_hand(self._broker, endpoint, destinations),
+                    deletion_by_hand(self._broker, endpoint, self._cell, destinations),
                 )
             admin.create(destinations, self._cell.partitions, groups)
             self._check_durability(admin, destinations)

@@ -22,7 +22,7 @@ from brokerlab.brokers import registry
 from brokerlab.errors import UserError
 from brokerlab.home import runs_directory
 from brokerlab.model.listener import RunListener, SilentListener
-from brokerlab.results.directory import RunDirectory
+from brokerlab.results.directory import RunDirectory, usable_runs_directory
 from brokerlab.results.directory import find_run as _find_run
 from brokerlab.workload.estimate import Estimate, estimate
 
@@ -166,10 +166,12 @@ def measure(
     """Install what is missing and execute every cell and repeat of the plan: `run` without the analysis."""
     from brokerlab.runner import run as run_plan
 
+    root = runs or runs_directory()
+    usable_runs_directory(root)  # before anything is fetched
     for text in remarks(plan):
         listener.note(text)
     java = prepare(plan, listener=listener)
-    return run_plan(plan, runs or runs_directory(), say=listener, fresh=fresh, java=java.version)
+    return run_plan(plan, root, say=listener, fresh=fresh, java=java.version)
 
 
 def prepare(plan: RunPlan, *, listener: RunListener = SILENT) -> Java:

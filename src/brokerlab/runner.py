@@ -22,7 +22,7 @@ from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.model.state import RunState
-from brokerlab.results.directory import RunDirectory, usable_runs_directory
+from brokerlab.results.directory import RunDirectory
 from brokerlab.results.disturbance import disturbance
 from brokerlab.results.run_state import ENDED, LOCK_FILE, unfinished_run
 from brokerlab.results.tally import nothing_amiss
@@ -38,7 +38,6 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
     kept. A secret that cannot be had is a UserError before anything is made. Ctrl-C and SIGTERM save what there is and
     raise InterruptedRunError.
     """
-    usable_runs_directory(root)
     resolvable(cell.security.password for cell in plan.cells if cell.security is not None)
     with signals_interrupt(), _alone_on_this_host(say):
         directory = (None if fresh else unfinished_run(root, plan.fingerprint, say.note)) or _new(root, plan, java)

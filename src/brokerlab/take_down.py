@@ -80,10 +80,11 @@ def _delete_once(
             admin.close()
 
 
-def deletion_by_hand(broker: Broker, endpoint: Endpoint, destinations: tuple[str, ...]) -> str:
+def deletion_by_hand(broker: Broker, endpoint: Endpoint, cell: CellPlan, destinations: tuple[str, ...]) -> str:
     """How the user deletes what could not be deleted."""
     where = ", ".join(endpoint.addresses)
     how = broker.capabilities.delete_by_hand
     if not how:
         return f"delete everything of {', '.join(destinations)} at {where} with the broker's own tools"
-    return f"delete them at {where}: {'; '.join(how.format(name=name) for name in destinations)}"
+    known = {"address": endpoint.addresses[0], "level": cell.durability.value.lower()}
+    return f"delete it at {where}: {'; '.join(how.format(name=name, **known) for name in destinations)}"

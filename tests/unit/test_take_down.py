@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from brokerlab.take_down import TakeDown
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from contract_load import cell_for
+
+from brokerlab.brokers.registry import BROKERS, broker_named
+from brokerlab.model.plan import Durability, Endpoint
+from brokerlab.take_down import TakeDown, deletion_by_hand
 
 
 class Told:
@@ -54,3 +62,13 @@ def test_an_interrupt_of_one_step_skips_no_other() -> None:
         raising(told, None, OSError("of the step"), KeyboardInterrupt("Ctrl-C"))
     assert told.done == ["Ctrl-C", "of the step", "the first"]
     assert told.left == [("a step: of the step", "-")]
+
+
+@pytest.mark.parametrize("name", BROKERS)
+def test_every_broker_says_how_to_delete_what_was_left(name: str) -> None:
+    endpoint = Endpoint(addresses=("10.0.0.7:1234", "10.0.0.8:1234"))
+    text = deletion_by_hand(broker_named(name), endpoint, cell_for(name, 1, Durability.L4), ("d-one", "d-two"))
+    assert "d-one" in text
+    assert "d-two" in text
+    assert "10.0.0.7:1234" in text
+    assert "{" not in text

@@ -39,7 +39,8 @@ class Capabilities:
     can_lose_a_node: tuple[int, ...] = ()  # numbers of nodes for which its Cluster is a CanLoseANode
     # What an Endpoint of it may say besides addresses, and what that is for; a user gives it as --endpoint BROKER.NAME=...
     endpoint_options: Mapping[str, str] = field(default_factory=dict)
-    delete_by_hand: str = ""  # how a user deletes the destination `{name}` where we could not: a command, if possible
+    # How a user deletes a destination that we could not: a command, if possible. May have {name}, {address}, {level}.
+    delete_by_hand: str = ""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ BROKER = KafkaFrontDoor(
         ),
         security=("tls", "password"),
         can_lose_a_node=(3, 6, 9),
+        delete_by_hand="kafka-topics.sh --bootstrap-server {address} --delete --topic {name}",
     ),
     recipe=FromMaven(broker="kafka", version="4.3.1", lock_file=Path(__file__).with_name("kafka.lock")),
     parts=Parts(

