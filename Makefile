@@ -45,7 +45,7 @@ docs: setup-dev ## the generated pages of docs/
 	$(BIN)/python -m brokerlab.results.columns > docs/measurements.md
 	$(BIN)/python -m brokerlab.brokers.catalogue docs/data/kill-node.json > docs/brokers.md
 
-lock: setup-dev ## requirements*.lock anew from pyproject.toml (needs uv)
+lock: setup-dev ## make requirements*.lock again from pyproject.toml (needs uv)
 	uv pip compile -q pyproject.toml --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 -o requirements.lock
 	uv pip compile -q pyproject.toml --group dev --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 -o requirements-dev.lock
 

@@ -31,7 +31,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _HEAD = """# Brokers
 
 Made from the declarations of the brokers, their READMEs and recorded runs; do not edit (`make docs` writes it).
-`brokerlab list brokers` says which of them run on this machine, and why one does not.
+`brokerlab list brokers` shows which of them run on this machine, and why others do not.
 
 Levels: L1 replicated and fsynced before the acknowledgement, L2 replicated, L3 fsynced on one node, L4 neither. They are
 computed from settings read back from the broker, not from what was asked for. *Lose a node*: numbers of nodes for which
@@ -44,9 +44,9 @@ One run each of the shipped workload `lose-a-node` (one destination with one par
 group; the node that takes the writes is killed 5 s into measure), at the strongest replicated level of each broker.
 *No acknowledgement* and *no delivery* are the longest times without one that began between the fault and the end of the
 measure phase (`fault` in [measurements](measurements.md)). Lost: acknowledged and never received, after a complete drain.
-Rejected: refused for certain, to be sent again. Unknown: neither acknowledged nor refused, which a sender must reckon
-with. *Took over* is an upper bound: when the broker first named another node. One run shows what happens, not how long
-it takes at worst: see `brokerlab run lose-a-node`.
+Rejected: certainly refused, so it can be sent again. Unknown: neither acknowledged nor refused; a sender must expect
+both. *Took over* is an upper bound: when the broker first named another node. One run shows what happens, not how long
+it takes in the worst case: see `brokerlab run lose-a-node`.
 """
 
 
