@@ -42,7 +42,7 @@ bench: setup-dev ## our speed beside the vendors' tools, alternately in one go (
 	$(BIN)/python -m benchmarks
 
 docs: setup-dev ## the generated pages of docs/
-	$(BIN)/python -m brokerlab.results.columns > docs/measurements.md
+	$(BIN)/python tools/measurements_page.py > docs/measurements.md
 	$(BIN)/python -m brokerlab.brokers.catalogue docs/data/kill-node.json > docs/brokers.md
 
 lock: setup-dev ## make requirements*.lock again from pyproject.toml (needs uv)

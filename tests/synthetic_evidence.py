@@ -160,7 +160,7 @@ def _write_activity(
     seconds.append((seconds[-1][0] + 1, "drain"))
     rate = int((cell.producers.schedule.rate_per_s or 500.0) * PRODUCERS)
     zero = dict.fromkeys(("sent", "acknowledged", "rejected", "unknown", "received", "corrupted", "unexpected",
-                          "bytes", "buffer_full", "behind", "in_flight"), 0)  # fmt: skip
+                          "bytes", "buffer_full", "behind", "in_flight", "longest_pause_ns"), 0)  # fmt: skip
     rows: dict[str, list[dict[str, Any]]] = {"producer-1": [], **{f"consumer-{g}-1": [] for g in groups}}
     for i, (second, phase) in enumerate(seconds):
         n = 0 if phase == "drain" else rate

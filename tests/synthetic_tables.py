@@ -52,10 +52,12 @@ class Story:
 
 
 def write_table(directory: Path, table: Table, rows: list[dict[str, Any]]) -> None:
-    """tables/<name>/part-0.parquet with exactly the declared columns."""
+    """tables/<name>/part-0.parquet with exactly the declared columns; those that came later have their default."""
     folder = directory / "tables" / table.name
     folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema(table)), folder / "part-0.parquet")
+    defaults = {c.name: c.default for c in table.columns if c.default is not None}
+    whole = [defaults | row for row in rows]
+    pq.write_table(pa.Table.from_pylist(whole, schema=arrow_schema(table)), folder / "part-0.parquet")
 
 
 def story_plan(run: str, story: Story) -> RunPlan:
@@ -317,7 +319,7 @@ def _verdict(plan: RunPlan, story: Story) -> Verdict:
         objectives=objectives,
         cells=tuple(
             CellVerdict(
-                cell=c.cell, label=c.label, verdict=story.verdict, repeats_planned=plan.repeats, repeats_finished=plan.repeats,  # type: ignore[arg-type]
+                cell=c.cell, label=c.label, verdict=story.verdict, rates=story.verdict, repeats_planned=plan.repeats, repeats_finished=plan.repeats,  # type: ignore[arg-type]
                 durability_declared=c.durability.value, durability_computed=c.durability.value,
             )
             for c in plan.cells

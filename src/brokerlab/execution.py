@@ -197,6 +197,14 @@ class Execution:
             failure = self._died(e)
         if self._faults is not None:
             self._faults.finish()
+        self._learn(
+            executions={
+                str(self._execution.repeat): ExecutionEnvironment(
+                    start_mono_ns=start_ns[0], clock=clock, clock_end=clock_pair()
+                )
+            }
+        )
+        self.note(self._facts)
         self._journal.add(events.End(failure=failure))
         return Facts(self._facts, drain_complete, failure)
 

@@ -23,9 +23,8 @@ from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.model.state import RunState
 from brokerlab.results.directory import RunDirectory
-from brokerlab.results.disturbance import disturbance
 from brokerlab.results.run_state import ENDED, LOCK_FILE, unfinished_run
-from brokerlab.results.tally import nothing_amiss
+from brokerlab.rounds import Extra, extra_in_place_of, rounds
 from brokerlab.secrets import redacted, resolvable
 
 OVERHEAD_S = 12.0  # starting and stopping a cluster and its agents, for the progress bar only
@@ -43,15 +42,13 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
         directory = (None if fresh else unfinished_run(root, plan.fingerprint, say.note)) or _new(root, plan, java)
         plan = directory.plan()
         with _locked(directory.path / LOCK_FILE):
-            for number, execution in enumerate(plan.order):
-                before = directory.state().of(execution).state
-                if before in ENDED:
-                    say.note(f"{execution} {before} before: kept")
-                    continue
-                cell = next(c for c in plan.cells if c.cell == execution.cell)
-                _execute(plan, cell, execution, directory, say, number)
-                while _disturbed(plan, cell, execution, directory, say):
-                    _execute(plan, cell, execution, directory, say, number)
+            for cells in rounds(plan):
+                for execution in cells:
+                    _execute_once(plan, execution, directory, say)
+                for execution in cells:
+                    while extra := extra_in_place_of(plan, directory, execution):
+                        say.note(f"{execution} is set aside and {extra.execution} run in its place: {extra.why}")
+                        _execute(plan, extra.execution, directory, say, extra)
             if not directory.environment_file.exists():
                 raise UserError(
                     f"{directory.path} was deleted while the run was in progress", hint="run the command again"
@@ -62,15 +59,29 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
     return directory
 
 
+def _execute_once(plan: RunPlan, execution: ExecutionId, directory: RunDirectory, say: RunListener) -> None:
+    before = directory.state().of(execution).state
+    if before in ENDED:
+        say.note(f"{execution} {before} before: kept")
+    else:
+        _execute(plan, execution, directory, say)
+
+
 def _execute(
-    plan: RunPlan, cell: CellPlan, execution: ExecutionId, directory: RunDirectory, say: RunListener, number: int
+    plan: RunPlan, execution: ExecutionId, directory: RunDirectory, say: RunListener, extra: Extra | None = None
 ) -> None:
+    cell = next(c for c in plan.cells if c.cell == execution.cell)
     name = str(execution)
-    attempt = _set_aside(directory, execution)
-    _note_state(directory, execution, state="running", reason=None, attempt=attempt, started_unix_s=time.time())
+    attempt = _move_leftovers(directory, execution)
+    beyond = {} if extra is None else {"extra": True, "replaces": extra.replaces, "why": extra.why}
+    _note_state(
+        directory, execution, state="running", reason=None, attempt=attempt, started_unix_s=time.time(), **beyond
+    )
     try:
         once = Execution(plan, cell, execution, attempt, directory, say)
-        once.progress = _progress(plan, cell, number, say)
+        once.progress = _progress(
+            plan, cell, extra.replaces if extra else execution.repeat, say, is_extra=extra is not None
+        )
         once.note = lambda facts: _note_cell(directory, cell.cell, facts)
         facts = once.run()
     except KeyboardInterrupt:
@@ -92,38 +103,16 @@ def _execute(
     say.note(f"{name} {state}: {cell.label}, repeat {execution.repeat} of {plan.repeats}")
 
 
-def _disturbed(
-    plan: RunPlan, cell: CellPlan, execution: ExecutionId, directory: RunDirectory, say: RunListener
-) -> bool:
-    """Whether the execution that has just ended was disturbed from outside, and is to be run again; noted in its state,
-    where the verdict reads it. One that failed, had a node killed, or in which any message did not arrive as it should
-    is kept whatever the machine did: it must not disappear."""
-    name = str(execution)
-    state = directory.state().of(execution)
-    if len(state.disturbed) >= plan.retries or state.state != "finished" or cell.faults:
-        return False
-    try:
-        text = disturbance(directory, execution, is_closed=cell.producers.schedule.arrival == "closed")
-        if text is None or not nothing_amiss(directory, execution):
-            return False
-    except OSError:  # damaged evidence is kept too: the analysis tells of it
-        return False
-    _note_state(
-        directory, execution, state="interrupted", reason=f"disturbed: {text}", disturbed=(*state.disturbed, text)
-    )
-    say.note(f"{name} is run again: {text}")
-    return True
-
-
-def _progress(plan: RunPlan, cell: CellPlan, number: int, say: RunListener) -> Any:
-    """A function that tells the listener how far the whole run is, by time."""
+def _progress(plan: RunPlan, cell: CellPlan, repeat: int, say: RunListener, *, is_extra: bool) -> Any:
+    """A function that tells the listener how far the whole run is, by time. An extra execution of a repeat moves nothing."""
     length = {c.cell: c.phases.warm_up_s + c.phases.measure_s + OVERHEAD_S for c in plan.cells}
     total = sum(length[e.cell] for e in plan.order)
+    number = plan.order.index(ExecutionId(cell=cell.cell, repeat=repeat)) + is_extra
     before = sum(length[e.cell] for e in plan.order[:number])
     began = time.monotonic()
 
     def tell(text: str) -> None:
-        within = min(time.monotonic() - began, length[cell.cell])
+        within = 0.0 if is_extra else min(time.monotonic() - began, length[cell.cell])
         say.progress((before + within) / total, text)
 
     return tell
@@ -144,7 +133,7 @@ def _new(root: Path, plan: RunPlan, java: str | None) -> RunDirectory:
     return directory
 
 
-def _set_aside(directory: RunDirectory, execution: ExecutionId) -> int:
+def _move_leftovers(directory: RunDirectory, execution: ExecutionId) -> int:
     """What an execution that was cut off left behind is kept, out of the way of the new attempt, whose number this
     returns. Renamed, not copied: a writer of the old attempt that is still at it follows its directory."""
     name = str(execution)

@@ -35,9 +35,19 @@ ALLOWED: dict[str, set[str]] = {
     "results": {"results", "evidence"},
     "report": {"report", "results", "judge"},
     "doctor": {"doctor", "install", "brokers.registry"},
-    "cli": {"cli", "lab", "background", "doctor", "results", "workload", "brokers.contract", "brokers.registry"},
+    "cli": {
+        "cli",
+        "lab",
+        "background",
+        "doctor",
+        "results",
+        "judge",
+        "workload",
+        "brokers.contract",
+        "brokers.registry",
+    },
 }
-SEE_EVERYTHING = {"lab", "background", "runner", "execution"}
+SEE_EVERYTHING = {"rounds", "lab", "background", "runner", "execution"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:

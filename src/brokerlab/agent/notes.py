@@ -105,7 +105,7 @@ class EvidenceNotes:
         system_ns = round((self._usage.ru_stime - before.ru_stime) * 1e9)
         names = (
             "sent", "acknowledged", "rejected", "unknown", "received", "corrupted", "unexpected", "bytes",
-            "buffer_full", "behind", "in_flight", "ticks",
+            "buffer_full", "behind", "in_flight", "ticks", "longest_pause_ns",
         )  # fmt: skip
         self._pipe.put(
             "activity",

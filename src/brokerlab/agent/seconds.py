@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from brokerlab.agent.control import Control
 from brokerlab.agent.notes import EvidenceNotes
+from brokerlab.agent.pulse import Pulse
 from brokerlab.model.plan import PhasesPlan
 
 SECOND_NS = 1_000_000_000
@@ -18,6 +19,7 @@ class Seconds:
         self._end_ns = self._measure_from_ns + round(phases.measure_s * 1e9)
         self._since_ns = now_ns
         self._before: dict[str, int] = {}
+        self._pulse = Pulse()
         self.next_ns = self._following(now_ns)
 
     def _following(self, now_ns: int) -> int:
@@ -41,7 +43,8 @@ class Seconds:
         self._before = dict(totals)
         second = (self._since_ns + self._unix_minus_mono_ns) // SECOND_NS
         phase = self.phase(self._since_ns)
-        cores = notes.activity(second, phase, now_ns - self._since_ns, {**counts, **levels})
+        pause = {"longest_pause_ns": self._pulse.take()}
+        cores = notes.activity(second, phase, now_ns - self._since_ns, {**counts, **levels, **pause})
         self._since_ns = now_ns
         self.next_ns = self._following(now_ns)
         return {

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from brokerlab.cli.text import aligned, count_text, latency_number, latency_unit
+from brokerlab.model.metrics import MEASURE_TABLE
+from brokerlab.model.quantiles import HEADLINE_QUANTILES
 
 if TYPE_CHECKING:
     from brokerlab.lab import Answer
@@ -21,17 +23,19 @@ _COLOURS = {"valid": "green", "invalid": "red", "cannot tell": "yellow"}
 _SHOWN_REASONS = 12
 _SHOWN_NOTES = 4
 
-# metric of run_summary -> (first line of the column's head, second line)
-COLUMNS = {
-    "sent_per_s": ("sent", "/s"),
-    "received_per_s": ("received", "/s"),
-    "publish_latency_p50_ns": ("publish", "p50"),
-    "publish_latency_p99_ns": ("publish", "p99"),
-    "end_to_end_latency_p50_ns": ("end-to-end", "p50"),
-    "end_to_end_latency_p99_ns": ("end-to-end", "p99"),
-    "end_to_end_latency_p999_ns": ("end-to-end", "p99.9"),
-    "lost": ("lost", ""),
-}
+
+def _columns() -> dict[str, tuple[str, str]]:
+    """Metric of run_summary -> (first line of the column's head, second line)."""
+    latencies = {
+        f"{m.key}_{q.key}": (m.short, q.words)
+        for m in MEASURE_TABLE
+        for q in HEADLINE_QUANTILES
+        if m.key == "end_to_end_latency" or (m.key == "publish_latency" and q.judged)
+    }
+    return {"sent_per_s": ("sent", "/s"), "received_per_s": ("received", "/s"), **latencies, "lost": ("lost", "")}
+
+
+COLUMNS = _columns()
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
@@ -44,7 +48,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
         *_reason_lines(verdict),
         *_objective_lines(verdict),
         *([_delivery_line(verdict)] if verdict.delivery else []),
-        *(f"  set aside: {text}" for text in verdict.quarantined),
+        *(f"  unreadable: {text}" for text in verdict.quarantined),
     ]
 
 
@@ -65,18 +69,16 @@ def _fault_lines(verdict: Verdict) -> list[str]:
 
 
 def _reason_lines(verdict: Verdict) -> list[str]:
-    """Reasons that decide first, then notes; many alike are cut with a word about how many more there are."""
-    labels = _labels(verdict)
-    deciding = [r for r in verdict.reasons if r.weight != "note"]
-    notes = [r for r in verdict.reasons if r.weight == "note" and r.code != "planned_fault"]  # printed above
+    """What decides first, then exceptions, what was set aside and notes; beyond a few of a kind only how many more."""
+    from brokerlab.judge.telling import KINDS, told
+
     lines = []
-    for reasons, limit in ((deciding, _SHOWN_REASONS), (notes, _SHOWN_NOTES)):
-        for r in reasons[:limit]:
-            repeat = f"repeat {r.repeat}" if r.repeat is not None else ""
-            where = ", ".join(filter(None, (labels.get(r.cell, r.cell), repeat)))
-            lines.append(f"  {r.weight}: {f'{where}: ' if where else ''}{r.text}")
-        if len(reasons) > limit:
-            lines.append(f"  ... and {len(reasons) - limit} more (brokerlab show --json)")
+    for kind in KINDS:
+        mine = [line for line in told(verdict) if line.kind == kind]
+        limit = _SHOWN_NOTES if kind == "note" else _SHOWN_REASONS
+        lines += [f"  {kind}: {f'{line.where}: ' if line.where else ''}{line.text}" for line in mine[:limit]]
+        if len(mine) > limit:
+            lines.append(f"  ... and {len(mine) - limit} more (brokerlab show --json)")
     return lines
 
 

@@ -88,6 +88,14 @@ ACTIVITY = Table(
         Column("cpu_user_ns", "long", "ns", "user CPU time of the process in this second"),
         Column("cpu_system_ns", "long", "ns", "system CPU time of the process in this second"),
         Column("elapsed_ns", "long", "ns", "length of this second as measured"),
+        Column(
+            "longest_pause_ns",
+            "long",
+            "ns",
+            "longest time in which the process did not run, beyond what it slept on purpose",
+            since="0.2.0",
+            default=0,
+        ),
     ),
 )
 

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any, Literal
 
 from brokerlab.judge.differences import Difference, differences
-from brokerlab.judge.summary import COUNTS, Figures, computed_durability
+from brokerlab.judge.figures import Figures
+from brokerlab.judge.summary import computed_durability
 from brokerlab.model.environment import Environment
-from brokerlab.model.metrics import FROM_SEND
+from brokerlab.model.metrics import COUNTS, FROM_SEND
 from brokerlab.model.plan import RunPlan, SmallestDifference
 from brokerlab.results.tables import FEWEST_FOR_CLAIM
 
 Answer = Literal["higher", "lower", "same", "cannot tell"]
-Values = dict[str, dict[int, float]]  # cell -> repeat -> value, of one metric
+Values = dict[str, dict[int, float]]  # cell -> round -> value, of one metric
+Believes = Callable[[str, str], bool]  # cell, metric
 
 
 def comparison(
-    figures: Figures, plan: RunPlan, environment: Environment, believed: Mapping[str, bool] | None = None
+    figures: Figures, plan: RunPlan, environment: Environment, believes: Believes = lambda _cell, _metric: True
 ) -> list[dict[str, Any]]:
-    """Every two cells of the plan in every metric both have.
+    """Every two cells of the plan in every metric both have. `figures` are by round: values of one round are a pair.
 
-    Cells that are false in `believed` get no answer, and have no part in the noise and number of comparisons of others.
-    Counts of faults are not compared: most are zero, and zero has no ratio; nor are latencies from send, which would
+    Where a cell is not believed in a metric, it gets no answer, and has no part in the noise and number of comparisons of
+    others. Counts of faults are not compared: most are zero, and zero has no ratio; nor are latencies from send, which would
     ask every question about latency twice.
     """
-    believed = believed or {}
     place = {cell.cell: i for i, cell in enumerate(plan.cells)}
     levels = {c.cell: computed_durability(environment, c.cell) or c.durability.value for c in plan.cells}
     rows = []
     for metric in {metric for _, metric in figures if metric not in COUNTS and not metric.startswith(FROM_SEND)}:
         values = _comparable(figures, plan, metric)
         smallest = smallest_difference(plan.smallest_difference, metric)
+        believed = {cell: believes(cell, metric) for cell in values}
         for found in _differences(values, believed):
             answer, reason = _answer(found, smallest, believed)
             low, high = found.interval or (None, None)

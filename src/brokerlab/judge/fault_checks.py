@@ -7,33 +7,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from brokerlab.judge.findings import Findings, reason
-from brokerlab.judge.summary import Row
+from brokerlab.judge.findings import Findings
+from brokerlab.judge.reasons import EVERYTHING, Found, check
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.fault_text import fault_sentence
 from brokerlab.results.verdict import Reason
 
+# What a planned fault does to any run: said, not held against it.
+EXPECTED_CODES = ("load_not_delivered", "agent_saturated", "send_delay", "not_steady")
 EXPECTED = "; expected of a run with a planned fault: rates and latencies include the outage"
 
 
-def planned_faults(f: Findings) -> Iterable[Reason]:
-    """What each fault did, as a note; a planned fault that never happened makes a finished execution invalid."""
-    rows = f.rows("fault")
-    for e in f.plan.order:
-        planned = f.cell(e.cell).faults
-        happened = [r for r in rows if (r["cell"], r["repeat"]) == (e.cell, e.repeat)]
-        for row in happened:
-            yield reason("planned_fault", "note", row, fault_sentence(row), row["publish_outage_s"])
-        if f.execution_state(e.cell, e.repeat).state == "finished" and len(happened) < len(planned):
-            text = f"{len(happened)} of {len(planned)} planned faults happened"
-            where: Row = {"cell": e.cell, "repeat": e.repeat}
-            yield reason("fault_missing", "invalid", where, text, float(len(happened)), float(len(planned)))
+@check("planned_fault", weight="note", cause="load", affects=(), rule="a planned fault happened: what it did")
+def planned_fault(f: Findings) -> Iterable[Found]:
+    for row in f.rows("fault"):
+        yield Found(ExecutionId.of(row), fault_sentence(row), row["publish_outage_s"])
 
 
-def as_expected(f: Findings, reasons: Iterable[Reason]) -> Iterable[Reason]:
-    """The reasons; about executions in which a fault happened they become notes that say why."""
-    struck = {(row["cell"], row["repeat"]) for row in f.rows("fault")}
-    for found in reasons:
-        if (found.cell, found.repeat) in struck:
-            yield found.model_copy(update={"weight": "note", "text": found.text + EXPECTED})
-        else:
-            yield found
+@check(
+    "fault_missing", weight="invalid", cause="load", affects=EVERYTHING,
+    rule="a finished execution in which a planned fault did not happen",
+)  # fmt: skip
+def fault_missing(f: Findings) -> Iterable[Found]:
+    for execution in f.executions:
+        planned = len(f.cell(execution.cell).faults)
+        happened = sum(ExecutionId.of(r) == execution for r in f.rows("fault"))
+        if f.is_finished(execution) and happened < planned:
+            text = f"{happened} of {planned} planned faults happened"
+            yield Found(execution, text, float(happened), float(planned))
+
+
+def as_expected(f: Findings, reasons: Iterable[Reason]) -> list[Reason]:
+    """The reasons; what a fault must do to the execution in which it happened becomes a note that says so."""
+    faulted = {(row["cell"], row["repeat"]) for row in f.rows("fault")}
+    return [
+        r.model_copy(update={"weight": "note", "text": r.text + EXPECTED})
+        if r.code in EXPECTED_CODES and r.weight != "note" and (r.cell, r.repeat) in faulted
+        else r
+        for r in reasons
+    ]

@@ -1,24 +1,23 @@
-"""What checks may look at, and how they say what they found."""
+"""What checks may look at."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
 
-from brokerlab.judge.summary import Figures, Row
+from brokerlab.judge.figures import Figures, Row
 from brokerlab.model.environment import Environment
 from brokerlab.model.execution_id import ExecutionId
-from brokerlab.model.plan import CellPlan, RunPlan
-from brokerlab.model.state import ExecutionState, RunState
-from brokerlab.results.verdict import Reason
-
-Weight = Literal["invalid", "cannot tell", "note"]
+from brokerlab.model.plan import CellPlan, Phase, RunPlan
+from brokerlab.model.state import RunState
+from brokerlab.results.executions import all_executions
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All a check may look at: what was asked, what the runner noted, and the small tables."""
+    """What was asked, what the runner noted, and the small tables: of a whole run, or of one execution just ended."""
 
     plan: RunPlan
     state: RunState
@@ -27,8 +26,17 @@ class Findings:
     figures: Figures
     events: list[Row] = field(default_factory=list)
     errors: list[Row] = field(default_factory=list)
-    set_aside: tuple[tuple[str, str], ...] = ()  # (execution, text)
+    unreadable: tuple[tuple[str, str], ...] = ()  # (execution, text) of segments that could not be read
     with_evidence: frozenset[str] = frozenset()
+    summary: Sequence[Row] = ()  # run_summary, once it is made
+
+    @cached_property
+    def executions(self) -> tuple[ExecutionId, ...]:
+        """The planned executions in their order, then the extra ones."""
+        return all_executions(self.plan, self.state)
+
+    def of_cell(self, cell: str) -> list[ExecutionId]:
+        return [e for e in self.executions if e.cell == cell]
 
     def cell(self, name: str) -> CellPlan:
         return next(c for c in self.plan.cells if c.cell == name)
@@ -36,15 +44,23 @@ class Findings:
     def rows(self, table: str) -> list[Row]:
         return self.tables.get(table, [])
 
-    def execution_state(self, cell: str, repeat: int) -> ExecutionState:
-        return self.state.of(ExecutionId(cell=cell, repeat=repeat))
+    def is_finished(self, execution: ExecutionId) -> bool:
+        return self.state.of(execution).state == "finished"
+
+    def cpu_count(self) -> int:
+        """Processors of the host; one where nothing is known, which makes limits strict."""
+        return self.environment.host.cpu_count or 1
+
+    def measured(self, table: str) -> dict[ExecutionId, list[Row]]:
+        """Rows of the measure phase of a table, by execution."""
+        return by_execution(r for r in self.rows(table) if r["phase"] == Phase.MEASURE.value and r["repeat"] > 0)
 
 
-def reason(
-    code: str, weight: Weight, row: Row, text: str, value: float | None = None, limit: float | None = None
-) -> Reason:
-    """A reason about the cell and repeat of `row`."""
-    return Reason(code=code, weight=weight, cell=row["cell"], repeat=row["repeat"], text=text, value=value, limit=limit)
+def by_execution(rows: Iterable[Row]) -> dict[ExecutionId, list[Row]]:
+    found: dict[ExecutionId, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[ExecutionId.of(row)].append(row)
+    return {e: found[e] for e in sorted(found, key=lambda e: (e.cell, e.repeat))}
 
 
 def is_closed(cell: CellPlan) -> bool:

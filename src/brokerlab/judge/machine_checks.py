@@ -1,96 +1,76 @@
-"""Whether the machine let us measure: were we late ourselves, and who took the processors?"""
+"""Did the machine let us measure? What else used the processors, and whether the clock was steady."""
 
 from __future__ import annotations
 
-import time
+from collections import defaultdict
 from collections.abc import Iterable
 
-from brokerlab.judge.findings import Findings, Weight, is_closed, reason
-from brokerlab.judge.summary import Row
+from brokerlab.judge import limits
+from brokerlab.judge.figures import Row
+from brokerlab.judge.findings import Findings
+from brokerlab.judge.reasons import RATES_AND_LATENCIES, Found, check
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import Phase
-from brokerlab.results.disturbance import (
-    NOISE_LIMIT_CORES,
-    NOISE_METRICS,
-    NOISE_OF_A_SECOND_CORES,
-    SEND_DELAY_FLOOR_NS,
-    SEND_DELAY_SHARE_LIMIT,
-    is_late,
-)
-from brokerlab.results.verdict import Reason
+
+TAKEN = {"cpu_steal_cores": "taken by the hypervisor", "cpu_foreign_cores": "used by other programs"}
+SHARES = {"cpu_steal_cores": limits.STOLEN_SHARE, "cpu_foreign_cores": limits.FOREIGN_SHARE}
 
 
-def send_delay(f: Findings) -> Iterable[Reason]:
-    """Open loop: p99 of our own lateness above 10 % of the latency's p99; up to 1 ms it is only noted."""
-    p99: dict[tuple[str, int], dict[str, int]] = {}
-    for row in f.rows("latency_per_phase"):
-        if row["phase"] == Phase.MEASURE.value and row["repeat"] > 0 and row["count"] > 0:
-            of = p99.setdefault((row["cell"], row["repeat"]), {})
-            of[row["measure"]] = max(of.get(row["measure"], 0), row["p99_ns"])
-    for (cell, repeat), of in sorted(p99.items()):
-        latency = of.get("end_to_end_latency", of.get("publish_latency"))
-        delay = of.get("send_delay", 0)
-        if is_closed(f.cell(cell)) or latency is None or delay <= latency * SEND_DELAY_SHARE_LIMIT:
-            continue
-        late = is_late(delay, latency)
-        begin = "the agent itself was late" if late else "part of the latency is the agent's own lateness"
-        text = (
-            f"{begin}: send_delay p99 {delay / 1e6:.1f} ms is {delay / latency:.0%} of the latency's p99"
-            f" {latency / 1e6:.1f} ms (at most {SEND_DELAY_SHARE_LIMIT:.0%} above {SEND_DELAY_FLOOR_NS / 1e6:.0f} ms)"
-        )
-        where = {"cell": cell, "repeat": repeat}
-        weight: Weight = "invalid" if late else "note"
-        if late:
-            text += _worst_second(f, cell, repeat)
-        yield reason("send_delay", weight, where, text, delay / latency, SEND_DELAY_SHARE_LIMIT)
+def _taken(f: Findings) -> list[Row]:
+    return [r for r in f.rows("reading_per_second") if r["subject"] == "host" and r["metric"] in TAKEN]
 
 
-def _worst_second(f: Findings, cell: str, repeat: int) -> str:
-    """When we were latest, and who else had the processors then: the reader's next question."""
-    seconds = [
-        row
-        for row in f.rows("latency_per_second")
-        if (row["cell"], row["repeat"], row["measure"], row["phase"])
-        == (cell, repeat, "send_delay", Phase.MEASURE.value)
-    ]
-    if not seconds:
-        return ""
-    worst = max(seconds, key=lambda row: row["p99_ns"])
-    at = worst["second_unix_s"]
-    # A reading tells of the second before it, and is not taken on the second: the neighbours count too.
-    around = [r for r in _noise(f) if (r["cell"], r["repeat"]) == (cell, repeat) and abs(r["second_unix_s"] - at) <= 1]
-    clock = time.strftime("%H:%M:%S", time.gmtime(at))
-    text = f"; worst at {clock} UTC, {worst['p99_ns'] / 1e6:.1f} ms"
-    if not around:
-        return text
-    most = {m: max((r["value"] for r in around if r["metric"] == m), default=0.0) for m in NOISE_METRICS}
-    said = [
-        f"{cores:.2f} cores were {NOISE_METRICS[m]}" for m, cores in most.items() if cores > NOISE_OF_A_SECOND_CORES[m]
-    ]
-    return f"{text}, when " + (" and ".join(said) or f"nobody else took more than {max(0.0, *most.values()):.2f} cores")
-
-
-def noisy_neighbour(f: Findings) -> Iterable[Reason]:
-    """Mean over the measure phase of CPU that others took, above 20 % of a core."""
-    values: dict[tuple[str, int, str], list[float]] = {}
-    for row in _noise(f):
+@check(
+    "noisy_neighbour", weight="cannot tell", cause="machine", affects=RATES_AND_LATENCIES,
+    rule=f"mean of the measure phase: `cpu_foreign_cores` > {limits.FOREIGN_SHARE:.0%} or `cpu_steal_cores` >"
+         f" {limits.STOLEN_SHARE:.0%} of the host's processors",
+)  # fmt: skip
+def noisy_neighbour(f: Findings) -> Iterable[Found]:
+    values: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    for row in _taken(f):
         if row["phase"] == Phase.MEASURE.value:
-            values.setdefault((row["cell"], row["repeat"], row["metric"]), []).append(row["value"])
+            values[row["cell"], row["repeat"], row["metric"]].append(row["value"])
     for (cell, repeat, metric), of in sorted(values.items()):
-        mean = sum(of) / len(of)
-        if mean > NOISE_LIMIT_CORES:
-            text = f"{mean:.2f} cores were {NOISE_METRICS[metric]} (limit {NOISE_LIMIT_CORES})"
-            row = {"cell": cell, "repeat": repeat}
-            yield reason("noisy_neighbour", "cannot tell", row, text, mean, NOISE_LIMIT_CORES)
+        mean, limit = sum(of) / len(of), SHARES[metric] * f.cpu_count()
+        if mean > limit:
+            text = f"{mean:.2f} of {f.cpu_count()} cores were {TAKEN[metric]} (limit {limit:.1f})"
+            yield Found(ExecutionId(cell=cell, repeat=repeat), text, mean, limit)
 
 
-def disturbed(f: Findings) -> Iterable[Reason]:
-    """What was run again because the machine disturbed it: a reader must know what was left out, and why."""
-    for execution in f.plan.order:
-        texts = f.execution_state(execution.cell, execution.repeat).disturbed
-        for attempt, text in enumerate(texts, 1):
-            where = {"cell": execution.cell, "repeat": execution.repeat}
-            yield reason("disturbed", "note", where, f"attempt {attempt} was left out and run again: {text}")
+@check(
+    "clock_stepped", weight="cannot tell", cause="machine", affects=RATES_AND_LATENCIES,
+    rule=f"the UNIX and the monotonic clock moved apart by more than {limits.CLOCK_STEP_NS / 1e6:.0f} ms during the execution",
+)  # fmt: skip
+def clock_stepped(f: Findings) -> Iterable[Found]:
+    """Latencies are of the monotonic clock; but seconds are labelled with the UNIX one, by a pair read at the start."""
+    for execution in f.executions:
+        known = f.environment.cell(execution.cell).executions.get(str(execution.repeat))
+        if known is None or known.clock is None or known.clock_end is None:
+            continue
+        step_ns = known.clock_end.unix_minus_mono_ns - known.clock.unix_minus_mono_ns
+        if abs(step_ns) > limits.CLOCK_STEP_NS:
+            text = f"the host's clock was stepped by {step_ns / 1e9:+.1f} s during the execution"
+            yield Found(execution, text, step_ns / 1e9, limits.CLOCK_STEP_NS / 1e9)
 
 
-def _noise(f: Findings) -> list[Row]:
-    return [r for r in f.rows("reading_per_second") if r["subject"] == "host" and r["metric"] in NOISE_METRICS]
+@check(
+    "disturbed", weight="note", cause="machine", affects=(),
+    rule="runs of 0.1.0 with `retries`: an attempt was left out and run again because the machine disturbed it",
+)  # fmt: skip
+def disturbed(f: Findings) -> Iterable[Found]:
+    for execution in f.executions:
+        for attempt, text in enumerate(f.state.of(execution).disturbed, 1):
+            yield Found(execution, f"attempt {attempt} was left out and run again: {text}")
+
+
+def processors_around(f: Findings, execution: ExecutionId, second_unix_s: int) -> str:
+    """What else used the processors in that second and beside it, in words; empty without readings.
+
+    A reading tells of the second before it, and is not taken on the second: the neighbours count too.
+    """
+    around = [r for r in _taken(f) if ExecutionId.of(r) == execution and abs(r["second_unix_s"] - second_unix_s) <= 1]
+    if not around:
+        return ""
+    most = {m: max((r["value"] for r in around if r["metric"] == m), default=0.0) for m in TAKEN}
+    loud = [f"{cores:.2f} cores were {TAKEN[m]}" for m, cores in most.items() if cores > limits.LOUD_SECOND_CORES[m]]
+    return " and ".join(loud) or f"other programs used no more than {max(0.0, *most.values()):.2f} cores"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from brokerlab.judge.findings import Findings
-from brokerlab.judge.statistics import fewest_samples
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.histogram import quantile_ns
 from brokerlab.model.metrics import MEASURES, OF_DELIVERIES
 from brokerlab.model.plan import CellPlan, Objective, Phase
+from brokerlab.model.quantiles import fewest_samples
 from brokerlab.results.tables import NO_GROUP, OF_SENDS
 from brokerlab.results.verdict import ObjectiveResult
 
@@ -34,13 +35,18 @@ class Measured:
     sure_if_missed: bool = True
 
 
-def objective_results(findings: Findings) -> list[ObjectiveResult]:
-    """Every objective for every cell. Unmeasured, not drained or too few samples: cannot tell."""
-    return [_judged(findings, o, cell) for cell in findings.plan.cells for o in findings.plan.objectives]
+def objective_results(findings: Findings, counted: Collection[ExecutionId]) -> list[ObjectiveResult]:
+    """Every objective for every cell. Unmeasured, not drained or too few samples: cannot tell.
+
+    Rates and latencies are those of the executions that count, messages those of all: none is set aside.
+    """
+    return [_judged(findings, o, cell, counted) for cell in findings.plan.cells for o in findings.plan.objectives]
 
 
-def _judged(findings: Findings, objective: Objective, cell: CellPlan) -> ObjectiveResult:
-    values = list(_values(findings, objective, cell))
+def _judged(
+    findings: Findings, objective: Objective, cell: CellPlan, counted: Collection[ExecutionId]
+) -> ObjectiveResult:
+    values = list(_values(findings, objective, cell, counted))
     holds = _COMPARE[objective.comparison]
 
     def result(met: str, value: float | None) -> ObjectiveResult:
@@ -65,18 +71,23 @@ def _distance(objective: Objective, value: float) -> float:
     return value if objective.comparison in ("<", "<=") else -value
 
 
-def _values(findings: Findings, objective: Objective, cell: CellPlan) -> Iterable[Measured]:
+def _values(
+    findings: Findings, objective: Objective, cell: CellPlan, counted: Collection[ExecutionId]
+) -> Iterable[Measured]:
     if objective.measure in MEASURES:
-        yield from _latencies(findings, objective, cell)
+        yield from _latencies(findings, objective, cell, counted)
     elif objective.measure in ("throughput", "sent_per_s", "received_per_s"):
         side = "received_per_s" if cell.consumers.groups else "sent_per_s"
         metric = side if objective.measure == "throughput" else objective.measure
-        yield from (Measured(v) for v in findings.figures.get((cell.cell, metric), {}).values())
+        of = findings.figures.get((cell.cell, metric), {})
+        yield from (Measured(v) for r, v in of.items() if ExecutionId(cell=cell.cell, repeat=r) in counted)
     else:
         yield from _counts(findings, objective, cell)
 
 
-def _latencies(findings: Findings, objective: Objective, cell: CellPlan) -> Iterable[Measured]:
+def _latencies(
+    findings: Findings, objective: Objective, cell: CellPlan, counted: Collection[ExecutionId]
+) -> Iterable[Measured]:
     """The quantile asked for, from the merged histogram; the mean when none is asked for.
 
     What has not arrived yet can only make a latency worse: without a drain "missed" is sure and "met" is not.
@@ -90,7 +101,7 @@ def _latencies(findings: Findings, objective: Objective, cell: CellPlan) -> Iter
     for row in findings.rows("latency_histogram"):
         if (row["cell"], row["measure"], row["phase"]) != (cell.cell, objective.measure, Phase.MEASURE.value):
             continue
-        if row["repeat"] == 0:
+        if ExecutionId.of(row) not in counted:
             continue
         counts = np.asarray(row["count"], np.int64)
         key = (row["repeat"], row["group"])

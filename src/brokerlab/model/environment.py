@@ -42,10 +42,12 @@ class DurabilityFacts(Document):
 
 
 class ExecutionEnvironment(Document):
-    """`start_mono_ns` is the instant that all agents agreed on; `clock` was read just before it."""
+    """`start_mono_ns` is the instant that all agents agreed on; `clock` was read just before it, `clock_end` after the
+    drain."""
 
     start_mono_ns: int | None = None
     clock: ClockPair | None = None
+    clock_end: ClockPair | None = None
 
 
 class CellEnvironment(Document):

@@ -21,5 +21,11 @@ class ExecutionId(BaseModel):
         """Of a row of any table that has `cell` and `repeat`."""
         return cls(cell=row["cell"], repeat=row["repeat"])
 
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        """Of its written form. Raises ValueError for anything else."""
+        cell, _, repeat = name.rpartition("-r")
+        return cls(cell=cell, repeat=int(repeat))
+
     def __str__(self) -> str:
         return f"{self.cell}-r{self.repeat}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from brokerlab.model.quantiles import QUANTILES
+
 Moment = Literal["scheduled", "handed over", "acknowledged", "received"]
 
 
@@ -45,3 +47,58 @@ FROM_SCHEDULE = tuple(m.key for m in MEASURE_TABLE if m.begins == "scheduled")
 FROM_SEND = tuple(m.key for m in MEASURE_TABLE if m.begins == "handed over")
 LATENCIES = tuple(m.key for m in MEASURE_TABLE if m.begins == "scheduled" and m.ends != "handed over")
 OF_DELIVERIES = tuple(m.key for m in MEASURE_TABLE if m.ends == "received")
+# A latency from the scheduled time, and the same without our own lateness.
+WITHOUT_LATENESS = {
+    "publish_latency": "publish_latency_from_send",
+    "end_to_end_latency": "end_to_end_latency_from_send",
+}
+
+
+def measure_words(key: str) -> str:
+    return next((m.words for m in MEASURE_TABLE if m.key == key), key.replace("_", " "))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of a cell (`run_summary`): its unit, what people call it, which way is better, and which part of a verdict
+    must hold for it to be believed."""
+
+    key: str
+    unit: str
+    words: str
+    better: Literal["higher", "lower"] | None
+    aspect: Literal["delivery", "rates", "latencies"]
+    meaning: str
+
+
+RATES = (
+    Metric("sent_per_s", "1/s", "sent", "higher", "rates", "messages sent / length"),
+    Metric("received_per_s", "1/s", "received", "higher", "rates", "messages received by all groups / length"),
+    Metric("sent_bytes_per_s", "B/s", "sent bytes", "higher", "rates", "bytes sent / length"),
+    Metric("received_bytes_per_s", "B/s", "received bytes", "higher", "rates", "bytes received / length"),
+    Metric(
+        "backlog_received_per_s",
+        "1/s",
+        "backlog received",
+        "higher",
+        "rates",
+        "messages received in the drain / its length",
+    ),
+    Metric("agent_cpu_cores", "cores", "agents' CPU", "lower", "rates", "CPU of all agents"),
+)
+COUNTS = ("lost", "duplicated", "reordered", "corrupted", "unexpected", "rejected", "unknown")
+COUNT_METRICS = tuple(Metric(name, "1", name, "lower", "delivery", f"messages {name}") for name in COUNTS)
+LATENCY_METRICS = tuple(
+    Metric(
+        f"{m.key}_{q.key}",
+        "ns",
+        f"{m.words} {q.words}",
+        "lower",
+        "latencies",
+        f"{q.meaning} of {m.key}, the worst group",
+    )
+    for m in MEASURE_TABLE
+    for q in QUANTILES
+    if q.summary
+)
+METRICS = {m.key: m for m in (*RATES, *LATENCY_METRICS, *COUNT_METRICS)}

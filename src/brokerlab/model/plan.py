@@ -216,7 +216,7 @@ class RunPlan(Frozen):
     tag: str | None
     seed: int
     repeats: int
-    retries: int = 0  # times an execution is run again that was disturbed from outside
+    retries: int = 0  # most extra executions of a cell, in place of those that the machine or our own agents spoiled
     cells: tuple[CellPlan, ...]
     order: tuple[ExecutionId, ...]  # repeats are interleaved, so that drift of the machine falls on all cells alike
     objectives: tuple[Objective, ...]

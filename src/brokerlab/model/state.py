@@ -22,6 +22,7 @@ class ExecutionState(Document):
     disturbed: tuple[str, ...] = ()  # 0.1.0: what disturbed each attempt that was left out
     extra: bool = False  # beyond the plan's repeats, run because another execution of its cell was spoiled
     replaces: int | None = None  # the repeat that an extra execution stands in for
+    why: str | None = None  # what spoiled that one
     notes: tuple[str, ...] = ()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Type = Literal["string", "int", "long", "double", "boolean", "array<int>", "array<long>", "array<double>"]
@@ -23,6 +23,7 @@ class Column:
     nullable: bool = False
     since: str = "0.1.0"
     default: Default = None
+    added: bool = False  # of a result table: not made by its query, but added to every row when the table is written
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,7 @@ class Table:
 
     def names(self) -> tuple[str, ...]:
         return tuple(c.name for c in self.columns)
+
+    def computed(self) -> Table:
+        """The table without the columns that are added when it is written."""
+        return replace(self, columns=tuple(c for c in self.columns if not c.added))

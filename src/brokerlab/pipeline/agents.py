@@ -25,6 +25,8 @@ def agent_health(activity: DataFrame, samples: DataFrame) -> DataFrame:
         sf.sum("buffer_full").alias("buffer_full"),
         sf.max("behind").alias("behind_max"),
         sf.max("in_flight").alias("in_flight_max"),
+        sf.max("longest_pause_ns").alias("longest_pause_ns"),
+        sf.max_by("second_unix_s", "longest_pause_ns").alias("longest_pause_unix_s"),
     )
     delays = samples.where((sf.col("measure") == "send_delay") & (sf.col("phase") == Phase.MEASURE.value))
     p99 = merged(delays, _KEY).select(*_KEY, sf.col("p99_ns").alias("send_delay_p99_ns"))

@@ -11,18 +11,28 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from brokerlab.judge.comparison import comparison
+from brokerlab.judge.figures import figures
 from brokerlab.judge.findings import Findings
-from brokerlab.judge.summary import figures, only_finished, run_summary
-from brokerlab.judge.verdict import make_verdict
+from brokerlab.judge.verdict import Judgement, judge
 from brokerlab.model.arrow import arrow_schema
+from brokerlab.model.tables import Table
+from brokerlab.pipeline.all_repeats import with_all_repeats
 from brokerlab.pipeline.bronze import Bronze, find_evidence
 from brokerlab.pipeline.executions import execution_facts
 from brokerlab.pipeline.faults import begun_faults, fault_rows
 from brokerlab.pipeline.gold import Gold, make_gold
 from brokerlab.pipeline.session import spark_session
 from brokerlab.results.directory import RunDirectory, write_json
-from brokerlab.results.tables import COMPARISON, FAULT, RESULT_TABLES, RUN_SUMMARY, UNREADABLE_SEGMENT
+from brokerlab.results.executions import all_executions
+from brokerlab.results.tables import (
+    COMPARISON,
+    FAULT,
+    LATENCY_HISTOGRAM,
+    LATENCY_PER_PHASE,
+    RESULT_TABLES,
+    RUN_SUMMARY,
+    UNREADABLE_SEGMENT,
+)
 from brokerlab.results.verdict import Verdict
 
 READ_BY_VERDICT = ("rate_per_second", "latency_per_second", "latency_per_phase", "latency_histogram", "delivery",
@@ -49,42 +59,56 @@ def _with_spark(run: RunDirectory, bronze: Bronze, java_home: Path | None) -> Go
     unreadable = [(s.execution, s.table) for s in bronze.unreadable]
     facts = partial(execution_facts, plan, run.state(), bronze.executions(), unreadable)
     with spark_session(java_home) as spark:
-        return make_gold(spark, bronze, facts, list(map(str, plan.order)))
+        return make_gold(spark, bronze, facts, list(map(str, all_executions(plan, run.state()))))
 
 
 def _judge(run: RunDirectory, bronze: Bronze, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]:
     """The verdict, and all result tables, summaries included."""
-    plan, state, environment = run.plan(), run.state(), run.environment()
+    plan = run.plan()
     rows: dict[str, list[Any]] = {n: gold.tables[n].to_pylist() if n in gold.tables else [] for n in READ_BY_VERDICT}
-    found = figures(rows["rate_per_second"], rows["latency_per_phase"], rows["delivery"], rows["agent_health"])
     rows[FAULT.name] = fault_rows(begun_faults(gold.events), gold.outages, rows["delivery"], gold.events)
     findings = Findings(
         plan=plan,
-        state=state,
-        environment=environment,
+        state=run.state(),
+        environment=run.environment(),
         tables=rows,
-        figures=found,
+        figures=figures(rows["rate_per_second"], rows["latency_per_phase"], rows["delivery"], rows["agent_health"]),
         events=list(gold.events),
         errors=list(gold.errors),
-        set_aside=tuple((s.execution, str(s)) for s in bronze.unreadable),
+        unreadable=tuple((s.execution, str(s)) for s in bronze.unreadable),
         with_evidence=frozenset(bronze.executions()),
     )
-    finished = only_finished(found, state)
-    summary = run_summary(finished, plan, environment)
-    compared = comparison(finished, plan, environment)
-    tables = {name: gold.tables.get(name, arrow_schema(t).empty_table()) for name, t in RESULT_TABLES.items()}
-    tables[UNREADABLE_SEGMENT.name] = _unreadable(bronze)
-    tables[FAULT.name] = pa.Table.from_pylist(rows[FAULT.name], arrow_schema(FAULT))
-    tables[RUN_SUMMARY.name] = pa.Table.from_pylist(summary, arrow_schema(RUN_SUMMARY))
-    tables[COMPARISON.name] = pa.Table.from_pylist(compared, arrow_schema(COMPARISON))
-    return make_verdict(findings, [str(s) for s in bronze.unreadable]), tables
+    judgement = judge(findings, [str(s) for s in bronze.unreadable])
+    tables = {
+        name: gold.tables.get(name, arrow_schema(t.computed()).empty_table()) for name, t in RESULT_TABLES.items()
+    }
+    for table, found in (
+        (FAULT, rows[FAULT.name]),
+        (RUN_SUMMARY, judgement.summary),
+        (COMPARISON, judgement.comparison),
+        (UNREADABLE_SEGMENT, _unreadable(bronze)),
+    ):
+        tables[table.name] = pa.Table.from_pylist(found, arrow_schema(table.computed()))
+    merged = with_all_repeats(tables[LATENCY_PER_PHASE.name], tables[LATENCY_HISTOGRAM.name], judgement.counted)
+    tables[LATENCY_PER_PHASE.name], tables[LATENCY_HISTOGRAM.name] = merged
+    return judgement.verdict, {name: _stored(RESULT_TABLES[name], t, plan.run, judgement) for name, t in tables.items()}
 
 
-def _unreadable(bronze: Bronze) -> pa.Table:
-    rows = [
+def _unreadable(bronze: Bronze) -> list[dict[str, str]]:
+    return [
         {"file": str(s.path), "table": s.table, "execution": s.execution, "reason": s.reason} for s in bronze.unreadable
     ]
-    return pa.Table.from_pylist(rows, arrow_schema(UNREADABLE_SEGMENT))
+
+
+def _stored(table: Table, found: pa.Table, run: str, judgement: Judgement) -> pa.Table:
+    """The rows as they are written: with the run, and whether their execution counts. Repeat 0 is made of what counts."""
+    aside = {(v.cell, s.repeat) for v in judgement.verdict.cells for s in v.set_aside}
+    columns = {name: found[name] for name in found.column_names}
+    columns["run"] = pa.array([run] * len(found), pa.string())
+    if "counted" in table.names():
+        where = zip(found["cell"].to_pylist(), found["repeat"].to_pylist(), strict=True)
+        columns["counted"] = pa.array([key not in aside for key in where], pa.bool_())
+    return pa.table({name: columns[name] for name in table.names()})
 
 
 def write_tables(run: RunDirectory, tables: dict[str, pa.Table]) -> None:

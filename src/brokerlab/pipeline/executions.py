@@ -12,6 +12,7 @@ from brokerlab.model.events import Drain, event_of
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import RunPlan
 from brokerlab.model.state import RunState
+from brokerlab.results.executions import all_executions
 
 COUNTED = ("sequence", "outcome")  # tables of which a missing piece changes delivery counts
 DEATHS = ("agent_died",)
@@ -68,7 +69,7 @@ def execution_facts(
     broken |= {str(ExecutionId.of(e)) for e in events if e["kind"] in DEATHS}
     drains = drain_results(events)
     facts = []
-    for execution in plan.order:
+    for execution in all_executions(plan, state):
         name = str(execution)
         if name not in with_evidence:
             continue

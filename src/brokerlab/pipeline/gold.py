@@ -96,7 +96,7 @@ class _First:
 def _first(bronze: Bronze, silver: Mapping[str, Silver], facts: Callable[..., list[ExecutionFacts]]) -> _First:
     row_counts = _row_counts(bronze, silver)
     events = silver[EVENT.name].rows.toArrow().to_pylist()
-    rejected = arrow_schema(result.QUARANTINED_ROW).empty_table()
+    rejected = arrow_schema(result.QUARANTINED_ROW.computed()).empty_table()
     if not all(entry["good"] for entry in row_counts):
         rejected = reduce(DataFrame.unionByName, [s.quarantined for s in silver.values()]).toArrow()
     errors = _errors(silver[ERROR.name].rows).toArrow().to_pylist() if bronze.segments[ERROR.name] else []
@@ -129,7 +129,7 @@ def _frames(
     yield result.LATENCY_PER_SECOND, of_second
     rate = rates.rate_per_second(activity, interval).cache()
     yield result.RATE_PER_SECOND, rate
-    per_phase = latency.merged(latency.with_all_repeats(per_second), latency.PHASE_KEY).cache()
+    per_phase = latency.merged(per_second, latency.PHASE_KEY).cache()
     yield result.LATENCY_PER_PHASE, latency.latency_per_phase(per_phase)
     yield result.LATENCY_HISTOGRAM, latency.latency_histogram(per_phase)
     yield result.LATENCY_HEAT, latency.latency_heat(per_second)
@@ -148,8 +148,9 @@ def _query(table: Table, frame: DataFrame) -> Callable[[], pa.Table]:
 
 def _in_order(found: pa.Table, table: Table) -> pa.Table:
     """Declared types, rows sorted by their names and numbers: the same evidence gives the same file."""
-    keys = [(c.name, "ascending") for c in table.columns if c.type in ("string", "int", "long")]
-    return found.select(list(table.names())).cast(arrow_schema(table)).sort_by(keys)
+    made = table.computed()
+    keys = [(c.name, "ascending") for c in made.columns if c.type in ("string", "int", "long")]
+    return found.select(list(made.names())).cast(arrow_schema(made)).sort_by(keys)
 
 
 def _groups(row_counts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -19,14 +19,14 @@ from brokerlab.evidence.tables import AGENT, INTERVAL
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.histogram import SUB_BUCKET_BITS
 from brokerlab.model.metrics import FROM_SCHEDULE, FROM_SEND, MEASURE_TABLE, Measure
+from brokerlab.model.quantiles import SHARES
 from brokerlab.model.tables import Column, Table
-from brokerlab.pipeline.merging import QUANTILES, Histograms, band_bounds_ns, bands, merge, quantiles_ns
+from brokerlab.pipeline.merging import Histograms, band_bounds_ns, bands, merge, quantiles_ns
 from brokerlab.pipeline.schema import declared, spark_schema
 from brokerlab.results.tables import LATENCY_HEAT, LATENCY_HISTOGRAM, LATENCY_PER_PHASE, LATENCY_PER_SECOND
 
 SECOND_KEY = ("cell", "repeat", "second_unix_s", "phase", "measure", "group")
 PHASE_KEY = ("cell", "repeat", "phase", "measure", "group")
-ALL_REPEATS = 0
 _COLUMNS = {c.name: c for c in (*AGENT, *LATENCY_PER_SECOND.columns, *LATENCY_PER_PHASE.columns)}
 
 
@@ -38,7 +38,7 @@ def merged_table(key: tuple[str, ...]) -> Table:
         Column("counts", "array<long>", "1", "samples in each of those buckets"),
         Column("sum_ns", "long", "ns", "sum of samples"),
     )
-    figures = ("count", "negative", "min_ns", "max_ns", "mean_ns", *QUANTILES)
+    figures = ("count", "negative", "min_ns", "max_ns", "mean_ns", *SHARES)
     names = (*key, *figures)
     known = (replace(_COLUMNS[name], nullable=name in ("min_ns", "max_ns")) for name in names)
     return Table("merged_latency", "Histograms added up by a key.", (*known, *columns))
@@ -104,7 +104,7 @@ def merging(key: tuple[str, ...]) -> Callable[[pa.Table], pa.Table]:
             "max_ns": groups["max_ns_max"],
             "sum_ns": total,
             "mean_ns": np.where(count > 0, total / np.maximum(count, 1), 0.0),
-            **{name: quantiles_ns(histograms, q, largest_ns) for name, q in QUANTILES.items()},
+            **{name: quantiles_ns(histograms, q, largest_ns) for name, q in SHARES.items()},
         }
         return pa.table({name: made[name] for name in schema.names}, schema)
 
@@ -128,13 +128,8 @@ def latency_per_second(per_second: DataFrame) -> DataFrame:
     return declared(per_second.where(sf.col("count") > 0), LATENCY_PER_SECOND)
 
 
-def with_all_repeats(frame: DataFrame) -> DataFrame:
-    """`frame` and a copy of it as repeat 0, which stands for all repeats of a cell together."""
-    return frame.unionByName(frame.withColumn("repeat", sf.lit(ALL_REPEATS)))
-
-
 def latency_per_phase(per_phase: DataFrame) -> DataFrame:
-    """`per_phase` is merged by PHASE_KEY, with all repeats. Only-negative samples leave quantiles of 0."""
+    """`per_phase` is merged by PHASE_KEY. Only-negative samples leave quantiles of 0."""
     return declared(per_phase.na.fill(0, ["min_ns", "max_ns"]), LATENCY_PER_PHASE)
 
 
@@ -153,7 +148,7 @@ def latency_heat(per_second: DataFrame) -> DataFrame:
 
 
 def _heat(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    schema = arrow_schema(LATENCY_HEAT).remove_metadata()
+    schema = arrow_schema(LATENCY_HEAT.computed()).remove_metadata()
     for batch in batches:
         buckets, counts = batch["buckets"], batch["counts"]
         offsets = np.concatenate([[0], np.cumsum(buckets.value_lengths().to_numpy())])

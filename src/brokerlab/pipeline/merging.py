@@ -9,7 +9,6 @@ import numpy as np
 from brokerlab.model.blocks import Int64s
 from brokerlab.model.histogram import BUCKETS, SUB_BUCKET_BITS, lower_bounds_ns
 
-QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999, "p9999_ns": 0.9999}
 BAND_BITS = 2  # four bands per octave
 
 

@@ -11,7 +11,7 @@ from brokerlab.pipeline.schema import declared
 from brokerlab.results.tables import RATE_PER_SECOND
 
 PHASES = [p.value for p in Phase]
-_COUNTERS = ("sent", "acknowledged", "rejected", "unknown", "received", "bytes")
+_COUNTERS = ("sent", "acknowledged", "rejected", "unknown", "received", "bytes", "buffer_full")
 
 
 def rate_per_second(activity: DataFrame, interval: DataFrame) -> DataFrame:

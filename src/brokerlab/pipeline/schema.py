@@ -36,12 +36,12 @@ _TYPES: dict[str, DataType] = {
 
 @cache
 def spark_schema(table: Table) -> StructType:
-    """The columns of `table` in order. All nullable: files and outer joins are; the silver layer refuses nulls."""
-    return StructType([StructField(c.name, _TYPES[c.type]) for c in table.columns])
+    """The computed columns of `table` in order. All nullable: files and outer joins are; the silver layer refuses nulls."""
+    return StructType([StructField(c.name, _TYPES[c.type]) for c in table.computed().columns])
 
 
 def declared(frame: DataFrame, table: Table) -> DataFrame:
-    """A select of exactly the columns of `table`, in order and of the declared types. A missing column is an error."""
+    """A select of exactly the computed columns of `table`, in order and of the declared types. A missing one is an error."""
     return frame.to(spark_schema(table))
 
 
@@ -57,4 +57,4 @@ def with_defaults(frame: DataFrame, table: Table, names: Collection[str]) -> Dat
 
 def empty(spark: SparkSession, table: Table) -> DataFrame:
     """No rows of `table`."""
-    return declared(spark.createDataFrame(arrow_schema(table).empty_table()), table)
+    return declared(spark.createDataFrame(arrow_schema(table.computed()).empty_table()), table)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 
-from brokerlab.model.metrics import MEASURE_TABLE
+from brokerlab.model.metrics import METRICS
 
 ABSENT = "–"
 
 _DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-
-# Fewest samples for a 95 % upper bound of a quantile by order statistics: log(0.05) / log(q), rounded up.
-FEWEST_SAMPLES = {"p50": 5, "p99": 299, "p999": 2_995, "p9999": 29_956}
 
 
 def _finite(value: float | None) -> bool:
@@ -102,15 +99,8 @@ def quantity(metric: str, value: float | None) -> str:
     return count(value)
 
 
-_QUANTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9", "p9999": "p99.99"}
-
-
 def metric_name(metric: str) -> str:
-    """`end_to_end_latency_p999_ns` as "end-to-end latency p99.9"; other names with spaces for underscores."""
-    for measure in sorted(MEASURE_TABLE, key=lambda m: -len(m.key)):  # some keys begin with another one
-        if metric.startswith(measure.key):
-            quantile = metric.removeprefix(measure.key + "_").removesuffix("_ns")
-            return f"{measure.words} {_QUANTILES.get(quantile, quantile)}"
-    if metric.endswith("bytes_per_s"):
-        return metric.removesuffix("_per_s").replace("_", " ") + " rate"
-    return metric.removesuffix("_per_s").replace("_", " ") + (" rate" if metric.endswith("_per_s") else "")
+    """What people call a metric of run_summary: "end-to-end latency p99.9", "sent rate"."""
+    known = METRICS.get(metric)
+    words = known.words if known else metric.removesuffix("_per_s").replace("_", " ")
+    return words + (" rate" if metric.endswith("_per_s") else "")

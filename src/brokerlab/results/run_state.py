@@ -13,6 +13,7 @@ from pathlib import Path
 from brokerlab.errors import BusyError, DamagedFileError
 from brokerlab.model.plan import RunPlan
 from brokerlab.results.directory import RunDirectory, run_directories
+from brokerlab.results.executions import all_executions
 from brokerlab.results.verdict import Verdict
 
 LOCK_FILE = "run.lock"
@@ -65,13 +66,12 @@ def run_state(run: RunDirectory) -> RunState:
 
 
 def execution_states(run: RunDirectory, plan: RunPlan, running: bool) -> list[ExecutionState]:
-    """Every planned execution in order, with what state.json says about it."""
-    known = run.state()
+    """Every planned execution in order, then the extra ones, with what state.json says about each."""
+    document = run.state()
     states = []
-    for execution in plan.order:
-        entry = known.of(execution)
-        state: str = entry.state
-        reason = entry.reason
+    for execution in all_executions(plan, document):
+        state: str = document.of(execution).state
+        reason = document.of(execution).reason
         if state == "running" and not running:
             state, reason = "interrupted", reason or "cut off: its runner is gone; its evidence is kept"
         states.append(ExecutionState(execution.cell, execution.repeat, state, reason))

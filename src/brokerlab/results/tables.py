@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from brokerlab.model.metrics import MEASURES
+from brokerlab.model.metrics import MEASURES, METRICS
+from brokerlab.model.quantiles import QUANTILES, Quantile
 from brokerlab.model.tables import Column, Table
 
+_RUN = Column("run", "string", "", "run directory's name", since="0.2.0", default="", added=True)
+_COUNTED = Column(
+    "counted", "boolean", "", "false: the execution was set aside, because the machine or our own agents spoiled it",
+    since="0.2.0", default=True, added=True,
+)  # fmt: skip
 _CELL = Column("cell", "string", "", "cell of the sweep")
 _REPEAT = Column("repeat", "int", "1", "repeat of the cell, from 1")
 _SECOND = Column("second_unix_s", "long", "s", "second of the UNIX clock")
@@ -17,24 +23,16 @@ def _count(name: str, meaning: str) -> Column:
     return Column(name, "long", "1", meaning)
 
 
-_QUANTILES = tuple(
-    Column(
-        f"{name}_ns", "long", "ns", f"{text} of the merged histogram (upper bound of its bucket, at most 0.78 % above)"
-    )
-    for name, text in (
-        ("p50", "median"),
-        ("p90", "90th percentile"),
-        ("p95", "95th percentile"),
-        ("p99", "99th percentile"),
-        ("p999", "99.9th percentile"),
-    )
-)
+def _quantile(q: Quantile) -> Column:
+    meaning = f"{q.meaning} of the merged histogram (upper bound of its bucket, at most 0.78 % above; never above max_ns); believe it from {q.fewest_samples:,} samples on"
+    return Column(q.key, "long", "ns", meaning)
+
 
 RATE_PER_SECOND = Table(
     "rate_per_second",
     "Messages and bytes in each second of the clock (when it happened), all agents of a role and group together.",
     (
-        _CELL, _REPEAT, _SECOND, _PHASE,
+        _RUN, _CELL, _REPEAT, _COUNTED, _SECOND, _PHASE,
         Column("role", "string", "", "producer or consumer"),
         _GROUP,
         _count("due", "messages scheduled in this second"),
@@ -44,6 +42,7 @@ RATE_PER_SECOND = Table(
         _count("unknown", "messages given up in this second"),
         _count("received", "deliveries in this second"),
         Column("bytes", "long", "B", "payload bytes sent or received in this second"),
+        Column("buffer_full", "long", "1", "times the client took less than offered in this second", since="0.2.0", default=0),
     ),
 )  # fmt: skip
 
@@ -51,9 +50,9 @@ LATENCY_PER_SECOND = Table(
     "latency_per_second",
     "Latency quantiles of the messages scheduled in each second, from histograms merged over agents.",
     (
-        _CELL, _REPEAT, _SECOND, _PHASE, _MEASURE, _GROUP,
+        _RUN, _CELL, _REPEAT, _COUNTED, _SECOND, _PHASE, _MEASURE, _GROUP,
         _count("count", "samples"),
-        *_QUANTILES,
+        *(_quantile(q) for q in QUANTILES if q.per_second),
         Column("max_ns", "long", "ns", "largest sample, exact"),
         Column("mean_ns", "double", "ns", "sum of samples / samples"),
     ),
@@ -61,13 +60,12 @@ LATENCY_PER_SECOND = Table(
 
 LATENCY_PER_PHASE = Table(
     "latency_per_phase",
-    "Latency quantiles of one phase of one repeat; repeat 0 is all repeats of the cell merged.",
+    "Latency quantiles of one phase of one repeat; repeat 0 is all counted repeats of the cell merged.",
     (
-        _CELL, _REPEAT, _PHASE, _MEASURE, _GROUP,
+        _RUN, _CELL, _REPEAT, _COUNTED, _PHASE, _MEASURE, _GROUP,
         _count("count", "samples"),
         _count("negative", "samples below zero: counted, kept out of the quantiles; negative send_delay counts with publish_latency"),
-        *_QUANTILES,
-        Column("p9999_ns", "long", "ns", "99.99th percentile; reliable from 29,956 samples on"),
+        *map(_quantile, QUANTILES),
         Column("min_ns", "long", "ns", "smallest sample, exact"),
         Column("max_ns", "long", "ns", "largest sample, exact"),
         Column("mean_ns", "double", "ns", "sum of samples / samples"),
@@ -78,7 +76,7 @@ LATENCY_HISTOGRAM = Table(
     "latency_histogram",
     "The merged histogram behind latency_per_phase, for the percentile spectrum.",
     (
-        _CELL, _REPEAT, _PHASE, _MEASURE, _GROUP,
+        _RUN, _CELL, _REPEAT, _COUNTED, _PHASE, _MEASURE, _GROUP,
         Column("bucket", "array<int>", "1", "bucket numbers with a count, ascending"),
         Column("count", "array<long>", "1", "samples in each of those buckets"),
         Column("sub_bucket_bits", "int", "1", "resolution of the bucket numbers"),
@@ -89,7 +87,7 @@ LATENCY_HEAT = Table(
     "latency_heat",
     "Samples per second and coarse latency band, for the heat map: band = bucket >> (sub_bucket_bits - 2), four per octave. Measures from the scheduled time only.",
     (
-        _CELL, _REPEAT, _SECOND, _PHASE, _MEASURE, _GROUP,
+        _RUN, _CELL, _REPEAT, _COUNTED, _SECOND, _PHASE, _MEASURE, _GROUP,
         Column("band", "int", "1", "coarse band"),
         Column("lower_ns", "long", "ns", "smallest value of the band"),
         Column("upper_ns", "long", "ns", "largest value of the band"),
@@ -101,7 +99,7 @@ DELIVERY = Table(
     "delivery",
     "What became of every message, by group (one row with an empty group where a cell has no consumers).",
     (
-        _CELL, _REPEAT, _GROUP,
+        _RUN, _CELL, _REPEAT, _COUNTED, _GROUP,
         _count("sent", "messages handed to a client"),
         _count("acknowledged", "sends acknowledged"),
         _count("rejected", "sends rejected"),
@@ -129,7 +127,7 @@ LOST_RANGE = Table(
     "lost_range",
     "The lost messages by name, at most 1000 ranges per repeat and group.",
     (
-        _CELL, _REPEAT, _GROUP,
+        _RUN, _CELL, _REPEAT, _COUNTED, _GROUP,
         Column("producer", "int", "1", "number of the producer"),
         Column("partition", "int", "1", "cell-wide partition number"),
         Column("first", "long", "1", "first lost sequence number"),
@@ -141,7 +139,7 @@ AGENT_HEALTH = Table(
     "agent_health",
     "Was the load generator itself the limit? One row per agent, measure phase only.",
     (
-        _CELL, _REPEAT,
+        _RUN, _CELL, _REPEAT, _COUNTED,
         Column("agent", "string", "", "load process"),
         Column("role", "string", "", "producer or consumer"),
         Column("seconds", "long", "s", "seconds of the measure phase with evidence"),
@@ -151,6 +149,8 @@ AGENT_HEALTH = Table(
         _count("buffer_full", "times the client took less than offered"),
         _count("behind_max", "most messages due but not sent at the end of a second"),
         _count("in_flight_max", "most messages unsettled at the end of a second"),
+        Column("longest_pause_ns", "long", "ns", "longest time in which the process did not run, beyond what it slept on purpose", since="0.2.0", default=0),
+        Column("longest_pause_unix_s", "long", "s", "second in which that pause ended", since="0.2.0", default=0),
     ),
 )  # fmt: skip
 
@@ -158,7 +158,7 @@ READING_PER_SECOND = Table(
     "reading_per_second",
     "Readings aligned to seconds: gauges as the mean of the second, counters (_total) as the increase per second.",
     (
-        _CELL, _REPEAT, _SECOND, _PHASE,
+        _RUN, _CELL, _REPEAT, _COUNTED, _SECOND, _PHASE,
         Column("subject", "string", "", "host, process:<name>, jvm:<node>, broker:<node>"),
         Column("metric", "string", "", "name of the quantity; counters lose _total and gain _per_s"),
         Column("value", "double", "", "value in `unit`"),
@@ -171,7 +171,7 @@ STEADINESS = Table(
     "steadiness",
     "Is one number for the measure phase honest? One row per series.",
     (
-        _CELL, _REPEAT,
+        _RUN, _CELL, _REPEAT, _COUNTED,
         Column("series", "string", "", "sent, received, publish_latency_log_p99 or end_to_end_latency_log_p99 (natural logarithm of nanoseconds), per whole second of the measure phase; groups together, latencies of the worst group"),
         Column("seconds", "long", "s", "whole seconds used"),
         Column("mean", "double", "", "mean over the seconds"),
@@ -186,7 +186,7 @@ FAULT = Table(
     "fault",
     "What each fault that was planned and happened did; counts are those of its whole execution.",
     (
-        _CELL, _REPEAT,
+        _RUN, _CELL, _REPEAT, _COUNTED,
         Column("number", "int", "1", "number of the fault in its execution, in order of time, from 1"),
         Column("fault", "string", "", "kind of fault: kill (SIGKILL of a node's process; it stays dead)"),
         Column("node", "string", "", "node the fault hit"),
@@ -212,19 +212,21 @@ FAULT = Table(
 
 RUN_SUMMARY = Table(
     "run_summary",
-    "One figure per cell and metric with its interval over repeats (measure phase).",
+    "One figure per cell and metric with its interval over counted executions (measure phase).",
     (
-        _CELL,
+        _RUN, _CELL,
         Column("label", "string", "", "what differs from the other cells"),
         Column("broker", "string", "", "broker"),
         Column("durability", "string", "", "level computed from the settings read back"),
-        Column("metric", "string", "", "sent_per_s, received_per_s, sent_bytes_per_s, received_bytes_per_s (count / length over the whole seconds of the measure phase), backlog_received_per_s (the same over the drain), <measure>_<p50|p99|p999>_ns (worst group), agent_cpu_cores, rejected, unknown; where there are consumers also lost (after a drain), duplicated, reordered, corrupted, unexpected"),
+        Column("metric", "string", "", "; ".join(f"{m.key}: {m.meaning}" for m in METRICS.values()) + ". Rates over the whole seconds of the measure phase; counts of deliveries only where there are consumers, lost only after a drain"),
         Column("unit", "string", "", "unit of the values"),
-        Column("n", "int", "1", "repeats with a value"),
-        Column("median", "double", "", "median over repeats"),
+        Column("n", "int", "1", "counted executions with a value"),
+        Column("median", "double", "", "median over them"),
         Column("low", "double", "", "lower end of the 95 % bootstrap interval of the median, the smallest value when n < 5"),
         Column("high", "double", "", "upper end likewise"),
-        Column("values", "array<double>", "", "the repeats' values, in order of repeat"),
+        Column("values", "array<double>", "", "the values of the counted executions, in order of repeat"),
+        Column("set_aside", "int", "1", "executions with a value that were set aside", since="0.2.0", default=0),
+        Column("median_with_set_aside", "double", "", "median over all executions with a value, those set aside included", since="0.2.0", default=0.0),
     ),
 )  # fmt: skip
 
@@ -234,6 +236,7 @@ COMPARISON = Table(
     "comparison",
     "Cells two by two. The method is described in statistics.md.",
     (
+        _RUN,
         Column("cell_a", "string", "", "first cell"),
         Column("cell_b", "string", "", "second cell"),
         Column("metric", "string", "", "as in run_summary"),
@@ -255,8 +258,9 @@ QUARANTINED_ROW = Table(
     "quarantined_row",
     "Rows of evidence that broke a rule and are in no other table.",
     (
+        _RUN,
         Column("table", "string", "", "evidence table the row came from"),
-        _CELL, _REPEAT,
+        _CELL, _REPEAT, _COUNTED,
         Column("reason", "string", "", "the rules it broke"),
         Column("row", "string", "", "the row as JSON"),
     ),
@@ -266,6 +270,7 @@ UNREADABLE_SEGMENT = Table(
     "unreadable_segment",
     "Files of evidence that could not be read. They stay where they are; nothing of them is in any other table.",
     (
+        _RUN,
         Column("file", "string", "", "path of the file within the run directory"),
         Column("table", "string", "", "evidence table it belongs to"),
         Column("execution", "string", "", "execution that wrote it, as c01-r2"),

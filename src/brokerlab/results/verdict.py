@@ -7,21 +7,27 @@ from typing import Literal
 from brokerlab.errors import ExitCode
 from brokerlab.model.plan import Frozen
 
-VERDICT_SCHEMA_VERSION = 1
+VERDICT_SCHEMA_VERSION = 2  # 2: reasons with cause and aspects, cells with aspects
 
 Answer = Literal["valid", "invalid", "cannot tell"]
+Weight = Literal["invalid", "cannot tell", "note"]
+Aspect = Literal["delivery", "rates", "latencies"]
+Cause = Literal["machine", "agent", "broker", "load", "evidence"]  # who spoiled it
+ASPECTS: tuple[Aspect, ...] = ("delivery", "rates", "latencies")
 
 
 class Reason(Frozen):
-    """One reason with its number. `weight` says what it does to the verdict; `note` reasons only inform."""
+    """One reason with its number. `weight` says what it does to the aspects it affects; a note only informs."""
 
-    code: str  # load_not_delivered, agent_saturated, send_delay, not_steady, noisy_neighbour, drain_incomplete, ...
-    weight: Literal["invalid", "cannot tell", "note"]
-    cell: str
-    repeat: int | None
+    code: str  # declared in judge/, listed in docs/measurements.md
+    weight: Weight
+    cell: str  # empty: the whole run
+    repeat: int | None  # None: the whole cell
     text: str
     value: float | None = None
     limit: float | None = None
+    cause: Cause = "evidence"
+    affects: tuple[Aspect, ...] = ASPECTS
 
 
 class ObjectiveResult(Frozen):
@@ -60,12 +66,29 @@ class FaultResult(Frozen):
     text: str  # the same in a sentence
 
 
+class SetAside(Frozen):
+    """An execution that does not count, because the machine or our own agents spoiled it."""
+
+    repeat: int
+    code: str
+    text: str
+
+
 class CellVerdict(Frozen):
+    """What may be believed of one cell. `verdict` is the worst of the aspects that its question needs."""
+
     cell: str
     label: str
     verdict: Answer
+    delivery: Answer = "valid"
+    rates: Answer = "valid"
+    latencies: Answer = "valid"
+    needs: tuple[Aspect, ...] = ASPECTS
+    because: str = ""  # in one sentence, empty where the verdict is valid
     repeats_planned: int
-    repeats_finished: int
+    repeats_finished: int  # extra executions included
+    repeats_counted: int = 0
+    set_aside: tuple[SetAside, ...] = ()
     durability_declared: str
     durability_computed: str | None
 

@@ -296,10 +296,10 @@ class Workload(Frozen):
     faults: tuple[Fault, ...] = Field((), description="What goes wrong on purpose, and when; implies keep_messages.")
     sweep: dict[str, list[Any]] = Field(default={}, description="Field path to values: one cell for each combination.")
     repeats: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(1, description="How often each cell is run.")
-    retries: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(
-        0,
-        description="Times an execution is run again when other programs or the hypervisor took the processors so that "
-        "messages were sent late; the report says so.",
+    retries: Annotated[int, Field(strict=True, ge=0, le=1000)] | None = Field(
+        None,
+        description="Most extra executions of each cell, in place of those that the machine or our own agents spoiled; "
+        "left out: as many as repeats.",
     )
     objectives: tuple[ObjectiveText, ...] = Field((), description="What counts as good.")
     smallest_difference: SmallestDifference = Field(

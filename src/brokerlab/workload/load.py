@@ -200,6 +200,7 @@ def _run_plan(
     now_unix_s: float | None,
 ) -> RunPlan:
     order = interleaved([cell.cell for cell in cells], workload.repeats)
+    retries = workload.repeats if workload.retries is None else workload.retries
     objectives = tuple(parse_objective(objective) for objective in workload.objectives)
     decides = {
         "name": workload.name,
@@ -207,7 +208,7 @@ def _run_plan(
         "order": [execution.model_dump(mode="json") for execution in order],
         "objectives": [objective.model_dump(mode="json") for objective in objectives],
         "smallest_difference": workload.smallest_difference.model_dump(mode="json"),
-        "retries": workload.retries,
+        "retries": retries,
         "seed": workload.seed,
         "overrides": list(overrides),
         "tag": tag,
@@ -225,7 +226,7 @@ def _run_plan(
         tag=tag,
         seed=workload.seed,
         repeats=workload.repeats,
-        retries=workload.retries,
+        retries=retries,
         cells=cells,
         order=order,
         objectives=objectives,

@@ -65,8 +65,8 @@ phases:
 #   producers.rate: [5_000/s, 10_000/s, 20_000/s]
 #   broker_settings.kafka.num.io.threads: [2, 8]
 
-repeats: 3                      # interleaved, so that drift of the machine affects all cells alike
-retries: 2                      # an execution in which others took the processors is run again
+repeats: 4                      # interleaved, so that drift of the machine affects all cells alike; fewer carry no claim
+# retries: 4                    # most extra executions of a cell, in place of spoiled ones; left out: as many as repeats
 
 objectives:
   - lost == 0

@@ -41,7 +41,8 @@ def make_verdict(name: str = NAME, **changes: Any) -> Verdict:
             CellVerdict(
                 cell="c01",
                 label="kafka",
-                verdict="valid",
+                verdict=changes.get("verdict", "valid"),
+                rates=changes.get("verdict", "valid"),
                 repeats_planned=2,
                 repeats_finished=2,
                 durability_declared="L4",
@@ -84,6 +85,6 @@ def write_answer(run: RunDirectory, verdict: Verdict | None = None) -> None:
         summary_row("c02", "nats", "sent_per_s", [500.0, 499.0]),
     ]
     schema = arrow_schema(RUN_SUMMARY)
-    columns = {c.name: [row.get(c.name, "") for row in rows] for c in RUN_SUMMARY.columns}
+    columns = {c.name: [row.get(c.name, c.default) for row in rows] for c in RUN_SUMMARY.columns}
     (run.tables / "run_summary").mkdir(parents=True)
     pq.write_table(pa.table(columns, schema=schema), run.tables / "run_summary" / "part-0.parquet")

@@ -121,11 +121,22 @@ def test_reasons_objectives_and_broken_promises_are_spelled_out() -> None:
     assert "invalid: kafka, repeat 2: 61 % of the target was sent" in text
     assert "objective missed: p99(end_to_end_latency) < 20ms (kafka)" in text
     assert "20,000 sent" in text
-    assert "set aside: a.parquet: torn" in text
+    assert "unreadable: a.parquet: torn" in text
+
+
+def test_reasons_of_one_kind_are_one_line_with_a_count_and_the_worst_case() -> None:
+    worse = NOT_DELIVERED.model_copy(
+        update={"repeat": 3, "value": 0.2, "limit": 0.99, "text": "20 % of the target was sent"}
+    )
+    (line,) = [
+        x for x in verdict_lines(make_verdict(verdict="invalid", reasons=(NOT_DELIVERED, worse))) if "target" in x
+    ]
+    assert line == "  invalid: kafka, repeats 2, 3: 20 % of the target was sent (2 times; the worst is shown)"
 
 
 def test_many_reasons_are_cut_with_a_word_about_the_rest() -> None:
-    lines = verdict_lines(make_verdict(verdict="invalid", reasons=(NOT_DELIVERED,) * 30))
+    reasons = tuple(NOT_DELIVERED.model_copy(update={"code": f"code_{n}"}) for n in range(30))
+    lines = verdict_lines(make_verdict(verdict="invalid", reasons=reasons))
     assert sum("61 %" in line for line in lines) == 12
     assert any("18 more" in line for line in lines)
 

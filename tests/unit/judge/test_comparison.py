@@ -71,7 +71,7 @@ def test_a_sure_difference_that_may_be_too_small_is_not_called() -> None:
 
 def test_a_cell_that_is_not_believed_gets_no_answer_and_does_not_disturb_the_others() -> None:
     values = {"c01": [200.0, 202, 198, 201], "c02": STEADY, "c03": [1.0, 900, 30, 5]}
-    doubted = rows_of(values, believed={"c01": True, "c03": False})
+    doubted = rows_of(values, believes=lambda cell, _metric: cell != "c03")
     assert {(r["cell_a"], r["cell_b"]): r["answer"] for r in doubted} == {
         ("c01", "c02"): "higher", ("c01", "c03"): "cannot tell", ("c02", "c03"): "cannot tell",
     }  # fmt: skip

@@ -3,8 +3,6 @@ from __future__ import annotations
 import numpy as np
 
 from brokerlab.judge.statistics import median_interval
-from brokerlab.judge.summary import only_finished
-from brokerlab.model.state import RunState
 
 
 def test_few_repeats_show_their_range() -> None:
@@ -22,11 +20,3 @@ def test_bootstrap_interval_holds_the_true_median_about_as_often_as_it_says() ->
     rng = np.random.default_rng(5)
     hits = [low <= 0.0 <= high for _ in range(60) for _, low, high in [median_interval(rng.normal(0, 1, 15).tolist())]]
     assert sum(hits) >= 50  # 57 expected at 95 %
-
-
-def test_summary_leaves_out_unfinished_repeats_where_a_finished_one_exists() -> None:
-    state = RunState.model_validate(
-        {"executions": {"c01-r1": {"state": "finished"}, "c01-r2": {"state": "interrupted"}}}
-    )
-    figures = {("c01", "x"): {1: 1.0, 2: 9.0}, ("c02", "x"): {1: 5.0}}
-    assert only_finished(figures, state) == {("c01", "x"): {1: 1.0}, ("c02", "x"): {1: 5.0}}

@@ -43,7 +43,7 @@ def test_the_limit_is_exceeded_with_its_chance(chance: float, degrees: float) ->
 
 @given(st.floats(0, 40), st.floats(1, 50), st.floats(0.01, 10))
 def test_more_degrees_of_freedom_never_make_a_far_value_likelier(t: float, degrees: float, more: float) -> None:
-    assert two_sided_chance(t, degrees + more) <= two_sided_chance(t, degrees) + 1e-12
+    assert two_sided_chance(t, degrees + more) <= two_sided_chance(t, degrees) + 1e-8
 
 
 def test_nothing_is_beyond_infinity_and_everything_beyond_zero() -> None:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 
 from brokerlab.judge.checks import CHECKS, all_reasons
+from brokerlab.judge.figures import figures
 from brokerlab.judge.findings import Findings
 from brokerlab.judge.objectives import objective_results
-from brokerlab.judge.statistics import fewest_samples
-from brokerlab.judge.summary import figures
-from brokerlab.judge.verdict import make_verdict
+from brokerlab.judge.reasons import EVERYTHING, Check
+from brokerlab.judge.verdict import judge
 from brokerlab.model.events import Death
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import FaultPlan, Objective, RunPlan
+from brokerlab.model.quantiles import fewest_samples
 from brokerlab.model.state import ExecutionState, RunState
 from brokerlab.results.tables import DELIVERY
+from brokerlab.results.verdict import Verdict
 from synthetic import environment, make_plan
 
 START = 1000
@@ -41,7 +44,7 @@ def good_tables() -> dict[str, list[dict[str, Any]]]:
     quantiles = {"publish_latency": 5_000_000, "end_to_end_latency": 20_000_000, "send_delay": 100_000}
     phases = [
         {**where, "phase": "measure", "measure": m, "group": "g1" if m[0] == "e" else "", "count": 8000, "negative": 0,
-         "p50_ns": v // 2, "p99_ns": v, "p999_ns": v * 2, "mean_ns": v / 2, "max_ns": v * 4}
+         "p50_ns": v // 2, "p95_ns": v, "p99_ns": v, "p999_ns": v * 2, "mean_ns": v / 2, "max_ns": v * 4}
         for m, v in quantiles.items()
     ]  # fmt: skip
     histograms = [
@@ -99,6 +102,10 @@ def findings(
     return Findings(**(given | more))
 
 
+def judged(found: Findings, unreadable: Sequence[str] = ()) -> Verdict:
+    return judge(found, unreadable).verdict
+
+
 def changed(table: str, change: dict[str, Any], **only: Any) -> dict[str, list[dict[str, Any]]]:
     """Good tables with `change` made in the rows of one table that have all of `only`."""
     tables = good_tables()
@@ -110,21 +117,21 @@ def changed(table: str, change: dict[str, Any], **only: Any) -> dict[str, list[d
 
 
 def test_a_good_run_is_valid_without_a_word_against_it() -> None:
-    verdict = make_verdict(findings())
+    verdict = judged(findings())
     assert (verdict.verdict, verdict.complete, verdict.delivery_violated) == ("valid", True, False)
     assert verdict.reasons == ()
-    assert verdict.headline == "Valid: 1 of 1 repeats, 10,000 messages sent, none lost."
+    assert verdict.headline == "Valid: 1 repeat; 10,000 messages sent, none lost."
     assert verdict.exit_code() == 0
 
 
 CASES = [
     ("rate_per_second", {"sent": 980}, {"role": "producer", "phase": "measure"}, "load_not_delivered", "invalid"),
-    ("rate_per_second", {"due": 900}, {"role": "producer", "phase": "measure"}, "load_not_delivered", "invalid"),
+    ("rate_per_second", {"due": 900}, {"role": "producer", "phase": "measure"}, "load_not_scheduled", "invalid"),
     ("latency_per_phase", {"p99_ns": 3_000_000}, {"measure": "send_delay"}, "send_delay", "invalid"),
     ("latency_per_phase", {"negative": 1}, {"measure": "end_to_end_latency"}, "negative_latency", "invalid"),
     ("agent_health", {"cpu_cores_mean": 0.95, "behind_max": 500}, {}, "agent_saturated", "invalid"),
-    ("reading_per_second", {"value": 0.25}, {"metric": "cpu_steal_cores"}, "noisy_neighbour", "cannot tell"),
-    ("reading_per_second", {"value": 0.6}, {"metric": "cpu_foreign_cores"}, "noisy_neighbour", "cannot tell"),
+    ("reading_per_second", {"value": 0.25}, {"metric": "cpu_steal_cores"}, "noisy_neighbour", "invalid"),
+    ("reading_per_second", {"value": 0.6}, {"metric": "cpu_foreign_cores"}, "noisy_neighbour", "invalid"),
     ("delivery", {"drained": False, "lost": 7}, {}, "drain_incomplete", "cannot tell"),
     ("delivery", {"received": 0, "delivered": 0}, {}, "nothing_received", "cannot tell"),
     ("steadiness", {"label": "none"}, {}, "not_steady", "cannot tell"),
@@ -139,7 +146,7 @@ CASES = [
 def test_each_reason_is_found_and_decides(
     table: str, change: dict[str, Any], only: dict[str, Any], code: str, answer: str
 ) -> None:
-    verdict = make_verdict(findings(changed(table, change, **only)))
+    verdict = judged(findings(changed(table, change, **only)))
     assert verdict.verdict == answer
     assert code in {r.code for r in verdict.reasons}
     assert verdict.cells[0].verdict == answer
@@ -158,7 +165,7 @@ HARMLESS = [
 
 @pytest.mark.parametrize(("table", "change", "only"), HARMLESS)
 def test_what_stays_below_a_limit_is_no_reason(table: str, change: dict[str, Any], only: dict[str, Any]) -> None:
-    assert make_verdict(findings(changed(table, change, **only))).verdict == "valid"
+    assert judged(findings(changed(table, change, **only))).verdict == "valid"
 
 
 def test_sends_that_slip_into_the_drain_are_not_in_time() -> None:
@@ -166,7 +173,7 @@ def test_sends_that_slip_into_the_drain_are_not_in_time() -> None:
     for row in tables["rate_per_second"]:
         if row["role"] == "producer":
             row["sent"] = {"warm_up": 1000, "measure": 900, "drain": 800}[row["phase"]]
-    verdict = make_verdict(findings(tables))
+    verdict = judged(findings(tables))
     (reason,) = [r for r in verdict.reasons if r.code == "load_not_delivered"]
     assert (reason.value, reason.limit) == (pytest.approx(0.92), 0.99)
 
@@ -190,7 +197,7 @@ def test_sends_that_slip_into_the_drain_are_not_in_time() -> None:
     ],
 )
 def test_what_is_not_steady_is_said_in_words(change: dict[str, Any], said: str) -> None:
-    (found,) = [r for r in make_verdict(findings(changed("steadiness", change))).reasons if r.code == "not_steady"]
+    (found,) = [r for r in judged(findings(changed("steadiness", change))).reasons if r.code == "not_steady"]
     assert found.text == said
 
 
@@ -200,9 +207,9 @@ def test_what_is_not_steady_is_said_in_words(change: dict[str, Any], said: str) 
         ("cpu_steal_cores", START + 3, 0.18, ", when 0.18 cores were taken by the hypervisor"),
         ("cpu_foreign_cores", START + 5, 0.4, ", when 0.40 cores were used by other programs"),
         ("cpu_steal_cores", START + 5, 0.06, ", when 0.06 cores were taken by the hypervisor"),
-        ("cpu_foreign_cores", START + 5, 0.06, ", when nobody else took more than 0.06 cores"),
+        ("cpu_foreign_cores", START + 5, 0.06, ", when other programs used no more than 0.06 cores"),
         ("cpu_foreign_cores", START + 6, 0.4, ""),  # nothing is known of that second
-        ("cpu_steal_cores", START + 4, 0.01, ", when nobody else took more than 0.01 cores"),
+        ("cpu_steal_cores", START + 4, 0.01, ", when other programs used no more than 0.01 cores"),
     ],
 )
 def test_who_was_late_says_when_and_who_had_the_processors(metric: str, second: int, value: float, said: str) -> None:
@@ -211,7 +218,7 @@ def test_who_was_late_says_when_and_who_had_the_processors(metric: str, second: 
         row["p99_ns"] = 31_500_000 if row["second_unix_s"] == START + 4 else row["p99_ns"]
     (reading, _) = tables["reading_per_second"]
     tables["reading_per_second"] = [{**reading, "metric": metric, "second_unix_s": second, "value": value}]
-    (late,) = [r for r in make_verdict(findings(tables)).reasons if r.code == "send_delay"]
+    (late,) = [r for r in judged(findings(tables)).reasons if r.code == "send_delay"]
     assert late.text.endswith("; worst at 00:16:44 UTC, 31.5 ms" + said)
 
 
@@ -220,7 +227,7 @@ def test_closed_loop_has_no_target_and_no_send_delay() -> None:
     tables = changed("rate_per_second", {"sent": 10}, role="producer")
     for row in tables["latency_per_phase"]:
         row["p99_ns"] = 5_000_000
-    assert make_verdict(findings(tables, plan)).verdict == "valid"
+    assert judged(findings(tables, plan)).verdict == "valid"
 
 
 def test_too_few_seconds_cannot_tell() -> None:
@@ -228,7 +235,7 @@ def test_too_few_seconds_cannot_tell() -> None:
     tables["rate_per_second"] = [
         r for r in tables["rate_per_second"] if not START + 5 <= r["second_unix_s"] < START + 10
     ]
-    codes = {r.code: r.weight for r in make_verdict(findings(tables)).reasons}
+    codes = {r.code: r.weight for r in judged(findings(tables)).reasons}
     assert codes["too_short"] == "cannot tell"
 
 
@@ -243,7 +250,7 @@ def test_too_few_seconds_cannot_tell() -> None:
     ],
 )
 def test_delivery_is_violated_by_facts_only(change: dict[str, Any], violated: bool) -> None:
-    verdict = make_verdict(findings(changed("delivery", change)))
+    verdict = judged(findings(changed("delivery", change)))
     assert verdict.delivery_violated is violated
     assert (verdict.exit_code() == 6) is violated
     assert verdict.delivery.get("lost") == (change.get("lost", 0) if change.get("drained", True) else None)
@@ -252,7 +259,7 @@ def test_delivery_is_violated_by_facts_only(change: dict[str, Any], violated: bo
 def test_a_dead_broker_is_invalid_with_its_last_words() -> None:
     event = {"cell": "c01", "repeat": 1, "source": "runner", "kind": "node_died", "at_mono_ns": 1,
              "detail": '{"names": ["kafka-1"], "text": "starting\\nFATAL disk is gone\\n"}'}  # fmt: skip
-    verdict = make_verdict(findings(events=[event]))
+    verdict = judged(findings(events=[event]))
     assert verdict.verdict == "invalid"
     assert verdict.reasons[0].code == "broker_died"
     assert "kafka-1" in verdict.headline
@@ -268,14 +275,14 @@ def test_a_dead_agent_is_invalid() -> None:
         "at_mono_ns": 1,
         "detail": "not json",
     }
-    verdict = make_verdict(findings(events=[event]))
+    verdict = judged(findings(events=[event]))
     assert [r.code for r in verdict.reasons] == ["agent_died"]
 
 
 def test_a_failed_broker_is_invalid_with_what_it_said() -> None:
     event = {"cell": "c01", "repeat": 1, "source": "runner", "kind": "broker_failed", "at_mono_ns": 1,
              "detail": '{"text": "producer-1: authorisation failed"}'}  # fmt: skip
-    verdict = make_verdict(findings(events=[event]))
+    verdict = judged(findings(events=[event]))
     (reason,) = verdict.reasons
     assert (verdict.verdict, reason.code) == ("invalid", "broker_failed")
     assert "authorisation failed" in reason.text
@@ -284,7 +291,7 @@ def test_a_failed_broker_is_invalid_with_what_it_said() -> None:
 def test_every_way_to_fail_under_load_that_is_journalled_is_a_reason() -> None:
     for died in (event() for event in get_args(Death)):
         event = {"cell": "c01", "repeat": 1, "source": "runner", "kind": died.kind, "at_mono_ns": 1, "detail": "{}"}
-        assert make_verdict(findings(events=[event])).verdict == "invalid", died.kind
+        assert judged(findings(events=[event])).verdict == "invalid", died.kind
 
 
 FAULT_ROW = {
@@ -315,7 +322,7 @@ def test_what_a_planned_fault_must_do_is_noted_and_does_not_decide(
     table: str, change: dict[str, Any], only: dict[str, Any], code: str
 ) -> None:
     tables = changed(table, change, **only) | {"fault": [FAULT_ROW]}
-    verdict = make_verdict(findings(tables, plan_with_a_fault()))
+    verdict = judged(findings(tables, plan_with_a_fault()))
     assert verdict.verdict == "valid"
     assert {r.weight for r in verdict.reasons} == {"note"}
     (reason,) = [r for r in verdict.reasons if r.code == code]
@@ -330,32 +337,33 @@ def test_what_a_planned_fault_must_do_is_noted_and_does_not_decide(
 def test_without_a_fault_that_happened_the_same_decides(
     table: str, change: dict[str, Any], only: dict[str, Any], code: str
 ) -> None:
-    verdict = make_verdict(findings(changed(table, change, **only)))
+    verdict = judged(findings(changed(table, change, **only)))
     assert code in {r.code for r in verdict.reasons if r.weight != "note"}
 
 
 def test_too_little_scheduled_is_no_effect_of_a_fault() -> None:
     tables = changed("rate_per_second", {"due": 900}, role="producer", phase="measure") | {"fault": [FAULT_ROW]}
-    assert make_verdict(findings(tables, plan_with_a_fault())).verdict == "invalid"
+    assert judged(findings(tables, plan_with_a_fault())).verdict == "invalid"
 
 
 def test_lost_after_a_planned_fault_is_lost() -> None:
     tables = changed("delivery", {"lost": 3}) | {"fault": [FAULT_ROW | {"lost": 3}]}
-    verdict = make_verdict(findings(tables, plan_with_a_fault()))
+    verdict = judged(findings(tables, plan_with_a_fault()))
     assert verdict.delivery_violated
     assert verdict.exit_code() == 6
 
 
 def test_a_planned_fault_that_did_not_happen_makes_the_run_invalid() -> None:
-    verdict = make_verdict(findings(plan=plan_with_a_fault()))
+    verdict = judged(findings(plan=plan_with_a_fault()))
     (reason,) = verdict.reasons
     assert (reason.code, reason.weight, reason.text) == ("fault_missing", "invalid", "0 of 1 planned faults happened")
 
 
 def test_a_check_that_crashes_is_cannot_tell() -> None:
-    def broken(_: Findings) -> list[Any]:
+    def crash(_: Findings) -> list[Any]:
         raise ZeroDivisionError("oops")
 
+    broken = Check("broken", "invalid", "machine", EVERYTHING, "never", crash)
     (reason,) = all_reasons(findings(), (*CHECKS, broken))
     assert (reason.code, reason.weight) == ("check_failed", "cannot tell")
     assert "broken" in reason.text
@@ -364,7 +372,7 @@ def test_a_check_that_crashes_is_cannot_tell() -> None:
 def test_damaged_tables_never_pass() -> None:
     tables = good_tables()
     del tables["steadiness"][0]["label"]
-    verdict = make_verdict(findings(tables))
+    verdict = judged(findings(tables))
     assert verdict.verdict == "cannot tell"
 
 
@@ -372,22 +380,20 @@ def test_missing_repeats_make_a_run_incomplete_not_invalid() -> None:
     plan = make_plan("run", cells=1, repeats=2)
     second = ExecutionId(cell="c01", repeat=2)
     state = finished(plan).with_facts(second, state="interrupted")
-    verdict = make_verdict(findings(plan=plan, state=state))
-    assert (verdict.complete, verdict.verdict) == (False, "valid")
+    verdict = judged(findings(plan=plan, state=state))
+    assert (verdict.complete, verdict.verdict) == (False, "cannot tell")
     assert (verdict.cells[0].repeats_finished, verdict.cells[0].repeats_planned) == (1, 2)
     assert [r.code for r in verdict.reasons] == ["repeat_missing"]
     state = state.with_facts(second, state="failed", reason="no space")
-    failed = make_verdict(findings(plan=plan, state=state))
+    failed = judged(findings(plan=plan, state=state))
     assert failed.verdict == "invalid"
     assert "no space" in failed.reasons[0].text
 
 
 def test_unreadable_segments_are_named_and_decide() -> None:
-    verdict = make_verdict(
-        findings(set_aside=(("c01-r1", "quarantine/x.parquet: cut"),)), ["quarantine/x.parquet: cut"]
-    )
+    verdict = judged(findings(unreadable=(("c01-r1", "evidence/x.parquet: cut"),)), ["evidence/x.parquet: cut"])
     assert verdict.verdict == "cannot tell"
-    assert verdict.quarantined == ("quarantine/x.parquet: cut",)
+    assert verdict.quarantined == ("evidence/x.parquet: cut",)
 
 
 def objective(measure: str, comparison: str, limit: float, quantile: float | None = None) -> Objective:
@@ -417,20 +423,20 @@ OBJECTIVES = [
 @pytest.mark.parametrize(("wanted", "change", "met"), OBJECTIVES)
 def test_objectives(wanted: Objective, change: dict[str, Any], met: str) -> None:
     plan = make_plan("run", cells=1, repeats=1, objectives=(wanted,))
-    (result,) = objective_results(findings(changed("delivery", change), plan))
+    (result,) = objective_results(findings(changed("delivery", change), plan), plan.order)
     assert result.met == met
 
 
 def test_objective_is_judged_on_the_worst_repeat() -> None:
     plan = make_plan("run", cells=1, repeats=2, objectives=(objective("throughput", ">=", 900),))
     both = replace(findings(plan=plan), figures={("c01", "received_per_s"): {1: 1000.0, 2: 850.0}})
-    (result,) = objective_results(both)
+    (result,) = objective_results(both, plan.order)
     assert (result.met, result.value) == ("missed", 850.0)
 
 
 def test_missed_objective_has_its_exit_code() -> None:
     plan = make_plan("run", cells=1, repeats=1, objectives=(objective("throughput", ">=", 5000),))
-    verdict = make_verdict(findings(plan=plan))
+    verdict = judged(findings(plan=plan))
     assert verdict.exit_code() == 7
     assert "1 objective missed" in verdict.headline
 

@@ -94,8 +94,8 @@ def test_cut_off_execution_with_damaged_evidence_is_analysed_and_claims_nothing(
     assert (unreadable["table"], unreadable["execution"]) == ("sequence", "c02-r1")
     assert analyze(run.path) == verdict, "the second analysis says something else"
     codes = {(r.code, r.cell, r.repeat) for r in verdict.reasons}
-    assert {("repeat_missing", "c01", 2), ("segment_quarantined", "c02", 1), ("repeat_missing", "c02", 2)} <= codes
-    assert {c.cell: c.verdict for c in verdict.cells} == {"c01": "valid", "c02": "cannot tell"}
+    assert {("repeat_missing", "c01", 2), ("segment_unreadable", "c02", 1), ("repeat_missing", "c02", 2)} <= codes
+    assert {c.cell: c.verdict for c in verdict.cells} == {"c01": "cannot tell", "c02": "cannot tell"}
     summary = {(r["cell"], r["metric"]): r for r in read_rows(run, RUN_SUMMARY)}
     assert summary["c02", "sent_per_s"]["n"] == 1  # only the finished repeat
 
@@ -128,13 +128,13 @@ def test_cell_without_consumers_states_nothing_about_loss(tmp_path: Path) -> Non
     assert verdict.verdict == "valid"
     assert [r.code for r in verdict.reasons] == ["no_consumers"]
     assert verdict.delivery == {"sent": 10_000, "acknowledged": 10_000, "rejected": 0, "unknown": 0}
-    assert verdict.headline == "Valid: 1 of 1 repeats, 10,000 messages sent, nobody was to receive them."
+    assert verdict.headline == "Valid: 1 repeat; 10,000 messages sent, no consumers."
     summed = {r["metric"] for r in read_rows(run, RUN_SUMMARY)}
     assert summed & {"lost", "duplicated", "corrupted", "rejected", "unknown"} == {"rejected", "unknown"}
     line = next(text for text in verdict_lines(verdict) if text.startswith("  messages:"))
     assert line.endswith("10,000 acknowledged, 0 rejected, 0 unknown, the workload has no consumers")
     page = write_report(run).read_text()
-    assert "Delivery: cannot tell, nobody was to receive" in page
+    assert "Delivery: cannot tell, the workload has no consumers" in page
     assert "Without consumers nothing can be said about lost messages." in page
     assert "Delivery kept" not in page
     headline = page[page.index('<section id="headline"') : page.index('<section id="throughput"')]

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brokerlab.model.histogram import BUCKETS, bucket_of, lower_bound_ns, lower_bounds_ns, upper_bound_ns
+from brokerlab.model.quantiles import SHARES
 from brokerlab.pipeline.latency import PHASE_KEY, SECOND_KEY, merging
-from brokerlab.pipeline.merging import BAND_BITS, QUANTILES, band_bounds_ns, bands, merge, quantiles_ns
+from brokerlab.pipeline.merging import BAND_BITS, band_bounds_ns, bands, merge, quantiles_ns
 
 _SAMPLES = st.lists(st.integers(0, 1 << 40), max_size=60)
 _HISTOGRAMS = st.lists(st.tuples(st.integers(0, 3), _SAMPLES), max_size=8)  # (owner, samples) of each agent and second
@@ -33,7 +34,7 @@ def test_quantiles_are_those_of_all_samples_of_an_owner(histograms: list[tuple[i
         begin, end = merged.offsets[who], merged.offsets[who + 1]
         assert merged.count[begin:end].sum() == len(samples)
         assert (np.diff(merged.bucket[begin:end]) > 0).all()
-        for q in QUANTILES.values():
+        for q in SHARES.values():
             rank = max(1, math.ceil(q * len(samples) - 1e-9))
             of_rank = bucket_of(np.array(samples[rank - 1 : rank], np.int64))
             largest = np.array(

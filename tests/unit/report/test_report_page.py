@@ -55,10 +55,10 @@ def test_reasons_stand_with_their_numbers_grouped_by_weight(tmp_path: Path) -> N
     assert text.startswith("✕ Invalid")
     order = [
         "Why it is invalid",
-        "kafka · repeat 2 sent 61.2 %",
+        "kafka, repeat 2 sent 61.2 %",
         "What cannot be said",
         "0.41 foreign cores",
-        "1 note",
+        "Notes, without effect on the verdict: 1",
         "a mere note",
     ]
     places = [text.index(o) for o in order]

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from brokerlab.model.metrics import LATENCIES, MEASURE_TABLE
+from brokerlab.model.quantiles import HEADLINE_QUANTILES, Quantile
 from brokerlab.report import figures
-from brokerlab.report.figures import FEWEST_SAMPLES
 from brokerlab.report.grid import Cell, band, grid
 from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.sections.answer import level_words, rate_metric, summary_rows
 from brokerlab.report.sections.verdict import status
 from brokerlab.report.source import Row, Source
+from brokerlab.results.verdict import CellVerdict
 
-_QUANTILES = (("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"))
 _MEASURES = [(m.key, m.short.capitalize()) for m in MEASURE_TABLE if m.key in LATENCIES]
 
 
 def headline_section(source: Source) -> Html:
     rate = figures.metric_name(rate_metric(source)).removesuffix(" rate").capitalize()
-    heads = ["Cell", "Verdict", "n", rate, *(f"{words} {q}" for _, words in _MEASURES for _, q in _QUANTILES)]
+    heads = [
+        "Cell",
+        "Verdict",
+        "n",
+        rate,
+        *(f"{words} {q.words}" for _, words in _MEASURES for q in HEADLINE_QUANTILES),
+    ]
     levels = source.levels()
     rows: list[list[Child | Cell] | Html] = []
     for level, members in levels:
         rows.append(band(level_words(level), len(heads)))
         rows += [_row(source, c) for c in members]
     caption = (
-        "Measure phase. n: repeats × samples in the smallest of them. Medians over repeats, with the 95 % interval below (the range with fewer than 5 repeats). "
+        "Measure phase. n: counted repeats × samples in the smallest of them. Medians over repeats, with the 95 % interval below (the range with fewer than 5 repeats). "
         "Latencies count from the time a message was due. Grey: too few samples for this quantile."
     )
     unlike = tag(
@@ -55,8 +61,7 @@ def _left_out(source: Source) -> Html | None:
 
 def _row(source: Source, cell: str) -> list[Child | Cell]:
     judged = source.cell_verdict(cell)
-    unfinished = judged is not None and judged.repeats_finished < judged.repeats_planned
-    repeats = f"{judged.repeats_finished} of {judged.repeats_planned} repeats" if judged and unfinished else None
+    repeats = _repeats(judged) if judged else None
     declared = judged.durability_declared if judged else None
     computed = source.durability(cell)
     durability = (
@@ -71,7 +76,14 @@ def _row(source: Source, cell: str) -> list[Child | Cell]:
         _sizes(source, cell),
         _rate(source, cell),
     ]
-    return cells + [_quantile(source, cell, m, q) for m, _ in _MEASURES for q, _ in _QUANTILES]
+    return cells + [_quantile(source, cell, m, q) for m, _ in _MEASURES for q in HEADLINE_QUANTILES]
+
+
+def _repeats(judged: CellVerdict) -> str | None:
+    """What of the plan is missing, and what was set aside."""
+    finished, planned, aside = judged.repeats_finished, judged.repeats_planned, len(judged.set_aside)
+    missing = f"{finished} of {planned} repeats" if finished < planned else None
+    return "; ".join(filter(None, (missing, f"{aside} set aside" if aside else None))) or None
 
 
 def _rate(source: Source, cell: str) -> Cell:
@@ -80,13 +92,13 @@ def _rate(source: Source, cell: str) -> Cell:
     return Cell(figures.ABSENT) if row is None else Cell(figures.rate(row["median"]), _interval(metric, row))
 
 
-def _quantile(source: Source, cell: str, measure: str, quantile: str) -> Cell:
-    metric = f"{measure}_{quantile}_ns"
+def _quantile(source: Source, cell: str, measure: str, quantile: Quantile) -> Cell:
+    metric = f"{measure}_{quantile.key}"
     row = summary_rows(source, metric).get(cell)
     if row is None:
         return Cell(figures.ABSENT)
     samples = fewest_samples(source, cell, measure)
-    needed = FEWEST_SAMPLES[quantile]
+    needed = quantile.fewest_samples
     weak = samples is not None and samples < needed
     title = (
         f"samples per repeat: {figures.count(samples)}; needed: {figures.count(needed)}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from brokerlab.judge.telling import Kind, Line, told
 from brokerlab.report import figures
 from brokerlab.report.markup import Child, Html, join, tag
 from brokerlab.report.source import Source
-from brokerlab.results.verdict import ObjectiveResult, Reason, Verdict
+from brokerlab.results.verdict import ObjectiveResult, Verdict
 
 SYMBOLS = {"valid": "✓", "invalid": "✕", "cannot tell": "?", "met": "✓", "missed": "✕"}
 WORDS = {"valid": "Valid", "invalid": "Invalid", "cannot tell": "Cannot tell", "not analyzed": "Not analyzed"}
@@ -46,10 +47,12 @@ def verdict_section(source: Source) -> Html:
         tag("p", meaning, class_="meaning") if verdict else None,
         _delivery(source),
         _missing(source),
-        _reasons(source, "invalid", "Why it is invalid"),
-        _reasons(source, "cannot tell", "What cannot be said"),
+        _reasons(verdict, "invalid", "Why it is invalid"),
+        _reasons(verdict, "cannot tell", "What cannot be said"),
         _objectives(verdict.objectives if verdict else (), source),
-        _reasons(source, "note", "Notes"),
+        _reasons(verdict, "set aside", "Executions set aside, because the machine or our own agents spoiled them"),
+        _reasons(verdict, "exception", "In single repeats of cells that are valid"),
+        _reasons(verdict, "note", "Notes, without effect on the verdict: {n}"),
         _identity(source),
         id="verdict",
         class_=f"verdict {'invalid' if broken else answer.replace(' ', '-')}",
@@ -116,26 +119,22 @@ def _missing(source: Source) -> Html | None:
     )
 
 
-def _reasons(source: Source, weight: str, title: str) -> Html | None:
-    reasons = [r for r in source.verdict.reasons if r.weight == weight] if source.verdict else []
-    if not reasons:
+def _reasons(verdict: Verdict | None, kind: Kind, title: str) -> Html | None:
+    lines = [line for line in told(verdict) if line.kind == kind] if verdict else []
+    if not lines:
         return None
-    items = [_reason(source, r) for r in reasons]
-    if weight == "note":
-        few = f"{figures.plural(len(items), 'note')}, without effect on the verdict"
-        return tag("details", tag("summary", few), tag("ul", items), class_="reasons notes")
-    return tag("div", tag("h2", title), _listed(items), class_=f"reasons {weight.replace(' ', '-')}")
+    items = [_reason(line) for line in lines]
+    if kind in ("invalid", "cannot tell"):
+        return tag("div", tag("h2", title), _listed(items), class_=f"reasons {kind.replace(' ', '-')}")
+    return tag("details", tag("summary", title.format(n=len(items))), tag("ul", items), class_="reasons notes")
 
 
-def _reason(source: Source, reason: Reason) -> Html:
-    where = [source.label(reason.cell)] if reason.cell else []
-    if reason.repeat is not None:
-        where.append(f"repeat {reason.repeat}")
+def _reason(line: Line) -> Html:
     return tag(
         "li",
-        tag("span", " · ".join(where), class_="where") if where else None,
-        tag("span", reason.text, class_="text"),
-        tag("code", reason.code, class_="code"),
+        tag("span", line.where, class_="where") if line.where else None,
+        tag("span", line.text, class_="text"),
+        tag("code", line.worst.code, class_="code"),
     )
 
 

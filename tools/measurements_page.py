@@ -1,15 +1,21 @@
 """docs/measurements.md: every column of every table, written from the declarations, so that it cannot be out of date.
 
-Run as `python -m brokerlab.results.columns > docs/measurements.md`.
+Run as `python tools/measurements_page.py > docs/measurements.md`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
+from brokerlab.evidence.tables import EVIDENCE_TABLES
+from brokerlab.judge import limits
+from brokerlab.judge.checks import CHECKS
+from brokerlab.judge.choice_checks import set_aside_matters
+from brokerlab.judge.fault_checks import EXPECTED_CODES
 from brokerlab.model.arrow import FIRST_WRITER
 from brokerlab.model.metrics import MEASURE_TABLE
+from brokerlab.model.quantiles import QUANTILES
 from brokerlab.model.tables import Column, Table
 from brokerlab.results.tables import RESULT_TABLES
 
@@ -40,39 +46,55 @@ received are compared range by range. lost = acknowledged - received; duplicated
 reordered = different numbers - numbers that raised the highest seen, in order of arrival within one consumer, epoch and
 lane. A send that was never settled counts as unknown. Where evidence of an execution is missing, nothing is called lost
 or unexpected.
+"""
 
-## Limits of the verdict
+_VERDICT = """## The verdict
 
-| reason | rule | effect |
-| --- | --- | --- |
-| load_not_delivered | open loop: sent before the drain / due < 99 % | invalid |
-| send_delay | open loop: p99 of send_delay > 10 % of the p99 of end_to_end_latency (publish_latency without consumers) | invalid above 1 ms, a note below (1 ms is our choice: lateness usual where two cores also carry the broker); the reason names the worst second and who else had the processors then |
-| agent_saturated | an agent > 0.90 cores while behind its schedule, or while its group receives < 99 % of what is sent | invalid; a note in a closed loop |
-| negative_latency | any sample below zero | invalid |
-| broker_died, agent_died, broker_failed, failed | the journal says so | invalid |
-| no_evidence | a finished execution left nothing | invalid |
-| drain_incomplete | a group was not drained | cannot tell |
-| nothing_received | a group received nothing of what was acknowledged | cannot tell |
-| noisy_neighbour | mean of the measure phase of `cpu_steal_cores` or `cpu_foreign_cores` > 0.20 | cannot tell |
-| disturbed | `retries` of the workload: an execution was run again because `noisy_neighbour` held; or because `send_delay` did, and would not have without the seconds in which, or beside which, the hypervisor took more than 0.05 cores or other programs more than 0.10. Never one that failed, had a planned fault, or in which a message was not acknowledged and received exactly once and in order | a note for each attempt left out; its evidence is kept in `abandoned/` |
-| not_steady | label warming, slowing or none (a p99 with label none is a note; bursts, ramps and backlogs are exempt) | cannot tell |
-| too_short, cut_short | fewer than 5 s measured, or less than 90 % of the plan | cannot tell |
-| segment_quarantined, rows_quarantined | evidence could not be read or broke a rule | cannot tell |
-| repeat_missing | a repeat did not finish | cannot tell if no repeat of the cell did, else a note |
-| fault_missing | a finished execution in which a planned fault did not happen | invalid |
+Judged in three steps. **Execution** (one cell, once): each reason below says which of its figures (delivery, rates,
+latencies) it makes invalid or leaves in doubt. **Cell**: delivery is as good as its worst execution. Rates and latencies
+are *valid* where at least {enough} of the planned repeats hold. An execution spoiled by the machine or by our own
+agents is run again at the end of its round (at most `retries` extra ones a cell) and set aside: it stays in every table
+with `counted = false`, and is named beside `n`. Where one such cause spoils most executions it is no accident: the cell
+is *invalid*, and nothing is set aside. Between, *cannot tell*. Lost, duplicated, reordered, corrupted or unexpected
+messages, unknown or refused sends, an incomplete drain and deaths are never set aside. **Run**: as good as its worst
+cell, by what its question needs (a closed loop needs no latencies).
 
-A planned fault (`planned_fault`, a note with what it did) is not a failure: a node that is killed as planned is not `broker_died`,
-and where one happened `load_not_delivered`, `send_delay`, `agent_saturated` and `not_steady` become notes, because rates
-and latencies of such a run include the outage. Delivery is judged as always.
+`note` reasons inform and decide nothing. A planned fault is not a failure: a node that is killed as planned is not
+`broker_died`, and where one happened {expected} become notes, because rates and latencies of such a run include the
+outage. Delivery is judged as always.
 
-The worst reason wins. Objectives are judged on the worst repeat and group. A quantile needs ln 0.05 / ln q samples:
-299 for p99, 2,995 for p99.9, 29,956 for p99.99.
+Objectives are judged on the worst counted repeat and group, counts of messages on all. A quantile needs ln 0.05 / ln q
+samples: {samples}.
+
+| reason | rule | weight | spoiled by | affects |
+| --- | --- | --- | --- | --- |
+{rows}
 """
 
 
-def measurements(evidence: Mapping[str, Table], results: Mapping[str, Table] = RESULT_TABLES) -> str:
+def _verdict() -> str:
+    rows = [
+        f"| {c.code} | {c.rule} | {c.weight} | {c.cause} | {', '.join(c.affects) or '-'} |"
+        for c in (*CHECKS, set_aside_matters)
+    ]
+    return _VERDICT.format(
+        enough="two thirds" if limits.ENOUGH_SHARE == 2 / 3 else f"{limits.ENOUGH_SHARE:.0%}",
+        expected=", ".join(f"`{code}`" for code in EXPECTED_CODES),
+        samples=", ".join(f"{q.fewest_samples:,} for {q.words}" for q in QUANTILES if q.share >= 0.99),
+        rows="\n".join(rows),
+    )
+
+
+def measurements() -> str:
     """The whole page."""
-    parts = [_HEAD, "## Evidence\n", *_sections(evidence.values()), "## Result tables\n", *_sections(results.values())]
+    parts = [
+        _HEAD,
+        _verdict(),
+        "## Evidence\n",
+        *_sections(EVIDENCE_TABLES.values()),
+        "## Result tables\n",
+        *_sections(RESULT_TABLES.values()),
+    ]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -101,11 +123,5 @@ def _clock(column: Column) -> str:
     return "UNIX" if column.name.endswith("_unix_s") or column.name == "change_second" else "-"
 
 
-def main() -> None:
-    from brokerlab.evidence.tables import EVIDENCE_TABLES
-
-    sys.stdout.write(measurements(EVIDENCE_TABLES))
-
-
 if __name__ == "__main__":
-    main()
+    sys.stdout.write(measurements())

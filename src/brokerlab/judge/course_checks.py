@@ -1,0 +1,163 @@
+"""Did every execution run its course: did it finish, last long enough, hold its level and leave whole evidence?"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+
+from brokerlab.judge import limits
+from brokerlab.judge.figures import Row, measured_bounds
+from brokerlab.judge.findings import Findings
+from brokerlab.judge.reasons import EVERYTHING, RATES_AND_LATENCIES, Found, check
+from brokerlab.model.events import AgentDied, BrokerFailed, Death, NodeDied, event_of
+from brokerlab.model.execution_id import ExecutionId
+from brokerlab.results.tables import LOG_P99
+from brokerlab.results.verdict import Weight
+
+LAST_LINES = 3
+
+
+def _deaths(f: Findings, kind: type[Death], sentence: str) -> Iterable[Found]:
+    for row in f.events:
+        event = event_of(row)
+        if isinstance(event, kind):
+            kept = [line.strip() for line in event.text.splitlines() if line.strip()][-LAST_LINES:]
+            tail = ": " + " | ".join(kept) if kept else ""
+            yield Found(ExecutionId.of(row), sentence.format(name=", ".join(event.names)) + tail)
+
+
+@check("broker_died", weight="invalid", cause="broker", affects=EVERYTHING, rule="a node ended while it was needed")
+def broker_died(f: Findings) -> Iterable[Found]:
+    return _deaths(f, NodeDied, "broker node {name} died while it was needed")
+
+
+@check("agent_died", weight="invalid", cause="agent", affects=EVERYTHING, rule="an agent ended while it was needed")
+def agent_died(f: Findings) -> Iterable[Found]:
+    return _deaths(f, AgentDied, "agent {name} died while it was needed")
+
+
+@check("broker_failed", weight="invalid", cause="broker", affects=EVERYTHING, rule="the broker failed, its nodes alive")
+def broker_failed(f: Findings) -> Iterable[Found]:
+    return _deaths(f, BrokerFailed, "the broker failed")
+
+
+@check("failed", weight="invalid", cause="broker", affects=EVERYTHING, rule="an execution failed under load")
+def failed(f: Findings) -> Iterable[Found]:
+    for execution in f.executions:
+        state = f.state.of(execution)
+        if state.state == "failed":
+            yield Found(execution, f"failed: {state.reason}" if state.reason else "failed")
+
+
+@check(
+    "no_evidence", weight="invalid", cause="evidence", affects=EVERYTHING,
+    rule="a finished execution left no evidence that can be read, or the whole run did",
+)  # fmt: skip
+def no_evidence(f: Findings) -> Iterable[Found]:
+    if not f.with_evidence:
+        yield Found(None, "there is no evidence at all: nothing was measured")
+    for execution in f.executions:
+        if f.is_finished(execution) and str(execution) not in f.with_evidence:
+            yield Found(execution, "finished, but left no evidence that can be read")
+
+
+@check(
+    "repeat_missing", weight="cannot tell", cause="evidence", affects=EVERYTHING,
+    rule="a repeat was interrupted or has not run; a note where other repeats of the cell finished",
+)  # fmt: skip
+def repeat_missing(f: Findings) -> Iterable[Found]:
+    for execution in f.executions:
+        state = f.state.of(execution)
+        if state.state in ("finished", "failed"):
+            continue
+        others = any(f.is_finished(e) for e in f.of_cell(execution.cell))
+        words = {"waiting": "has not run", "running": "was cut off"}
+        happened = words.get(state.state, f"was {state.state}") + (f": {state.reason}" if state.reason else "")
+        yield Found(execution, happened, weight="note" if others else None)
+
+
+@check(
+    "too_short", weight="cannot tell", cause="load", affects=RATES_AND_LATENCIES,
+    rule=f"fewer than {limits.SHORTEST_MEASURE_S} s measured, or less than {limits.CUT_SHORT_SHARE:.0%} of the plan",
+)  # fmt: skip
+def too_short(f: Findings) -> Iterable[Found]:
+    for execution, (first, last) in sorted(measured_bounds(f.rows("rate_per_second")).items(), key=lambda i: str(i[0])):
+        planned = f.cell(execution.cell).phases.measure_s
+        labelled = last - first + 2 if last > first else 1
+        if labelled < limits.SHORTEST_MEASURE_S:
+            text = f"only {labelled} s were measured; at least {limits.SHORTEST_MEASURE_S} s are needed"
+            yield Found(execution, text, labelled, limits.SHORTEST_MEASURE_S)
+        elif labelled < limits.CUT_SHORT_SHARE * planned - 1:
+            yield Found(execution, f"{labelled} s were measured where {planned:.0f} s were planned", labelled, planned)
+
+
+@check(
+    "not_steady", weight="cannot tell", cause="broker", affects=RATES_AND_LATENCIES,
+    rule="`steadiness` is labelled warming, slowing or none (a p99 with label none is a note; bursts, ramps and backlogs are"
+         " exempt); a rate affects rates and latencies, a latency the latencies alone",
+)  # fmt: skip
+def not_steady(f: Findings) -> Iterable[Found]:
+    for row in f.rows("steadiness"):
+        cell = f.cell(row["cell"])
+        on_purpose = cell.producers.schedule.arrival in ("burst", "ramp") or cell.consumers.start == "after_backlog"
+        if row["label"] in ("flat", "short") or on_purpose:
+            continue
+        is_rate = not row["series"].endswith(LOG_P99)
+        weight: Weight = "note" if row["label"] == "none" and not is_rate else "cannot tell"
+        text = _rate_in_words(row) if is_rate else _latency_in_words(row)
+        if row["label"] == "warming":
+            text += "; a longer phases.warm_up may help"
+        affects = None if is_rate else ("latencies",)
+        yield Found(ExecutionId.of(row), text, row["variation"], weight=weight, affects=affects)  # type: ignore[arg-type]
+
+
+def _rate_in_words(row: Row) -> str:
+    if row["label"] == "none":
+        return f"{row['series']} per second has no steady level: it varies by {row['variation']:.0%} over {row['seconds']} s"
+    change = row["slope_per_minute"] * row["seconds"] / 60
+    return f"{row['series']} per second is {row['label']}: {change:+.0%} over {row['seconds']} s"
+
+
+def _latency_in_words(row: Row) -> str:
+    """Of a series of logarithms: a difference is a factor."""
+    name = f"p99({row['series'].removesuffix(LOG_P99)})"
+    if row["label"] == "none":
+        factor = math.exp(row["variation"])
+        return f"{name} of a second has no steady level: it varies by a factor of {factor:.1f} over {row['seconds']} s"
+    change = row["slope_per_minute"] * row["seconds"] / 60
+    way = "rises" if change > 0 else "falls"
+    return f"{name} of a second is {row['label']}: it {way} by a factor of {math.exp(abs(change)):.1f} over {row['seconds']} s"
+
+
+@check(
+    "segment_unreadable", weight="cannot tell", cause="evidence", affects=EVERYTHING,
+    rule="a segment of evidence could not be read (`unreadable_segment`)",
+)  # fmt: skip
+def segment_unreadable(f: Findings) -> Iterable[Found]:
+    for name, text in f.unreadable:
+        try:
+            execution = ExecutionId.parse(name)
+        except ValueError:
+            execution = None
+        yield Found(execution, f"a segment could not be read: {text}")
+
+
+@check(
+    "rows_quarantined", weight="cannot tell", cause="evidence", affects=EVERYTHING,
+    rule="rows of evidence broke a rule (`quarantined_row`)",
+)  # fmt: skip
+def rows_quarantined(f: Findings) -> Iterable[Found]:
+    per: dict[tuple[str, int, str], list[str]] = defaultdict(list)
+    for row in f.rows("quarantined_row"):
+        per[row["cell"], row["repeat"], row["table"]].append(row["reason"])
+    for (cell, repeat, table), reasons in sorted(per.items()):
+        text = f"{len(reasons)} rows of {table} broke a rule and were left out, the first: {reasons[0]}"
+        yield Found(ExecutionId(cell=cell, repeat=repeat), text, float(len(reasons)), 0.0)
+
+
+@check("errors", weight="note", cause="broker", affects=(), rule="errors that a client reported, by kind")
+def errors(f: Findings) -> Iterable[Found]:
+    for row in f.errors[:10]:
+        said = row["kind"] if row["kind"] == row["text"] else f"{row['kind']}: {row['text']}"
+        yield Found(ExecutionId.of(row), f"{row['count']:,} x {said}", float(row["count"]))

@@ -1,0 +1,29 @@
+"""Every limit of the judgement, once. Checks compare with them, and docs/measurements.md prints them."""
+
+from __future__ import annotations
+
+ACHIEVED_SHARE = 0.99  # open loop: messages sent in time / messages due
+AGENT_CPU_CORES = 0.90  # of the one core an agent can use
+BEHIND_SHARE = 0.01  # of a second's messages: less is a tick or two
+
+# A latency counted from the scheduled time contains our own lateness. Where it raises a quantile by more than this share,
+# and by more than the floor, the quantile says more about us than about the broker. Below 1 ms lateness is the grain of a
+# scheduler whose processors the broker shares.
+LATENESS_SHARE = 0.20
+LATENESS_FLOOR_NS = 1_000_000
+LATENESS_SHOWN_SHARE = 0.05  # from here on a latency is shown as a range: without and with our lateness
+
+# Mean of the measure phase, as a share of the host's processors: a mail program must not spoil an answer.
+FOREIGN_SHARE = 0.20
+STOLEN_SHARE = 0.10
+# In a single second, in cores: when a processor is away for 50 ms, every message of these 50 ms may be late. What other
+# programs used is what remains when ours are taken off, and is itself wrong by some 0.05.
+LOUD_SECOND_CORES = {"cpu_steal_cores": 0.05, "cpu_foreign_cores": 0.10}
+
+AGENT_PAUSE_NS = 250_000_000  # an agent that did not run for so long was stopped, or starved of processors
+CLOCK_STEP_NS = 100_000_000  # between the UNIX and the monotonic clock, over one execution
+
+SHORTEST_MEASURE_S = 5
+CUT_SHORT_SHARE = 0.90
+
+ENOUGH_SHARE = 2 / 3  # of the planned repeats must hold for a cell to be valid
