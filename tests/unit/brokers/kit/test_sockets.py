@@ -7,14 +7,11 @@ import resource
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-from brokerlab.brokers.rabbitmq.wire import Wire
 
-from brokerlab.brokers.memory.connection import Connection
-from brokerlab.model.plan import Endpoint
+from brokerlab.brokers.kit.wire import Wire
 
 SELECT_MOST = 1024
 MINUTES_S = 120.0
@@ -40,12 +37,9 @@ def low_numbers_taken() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("low_numbers_taken")
-@pytest.mark.parametrize(
-    "connect", [lambda address: Wire(address, None, 10.0), lambda address: Connection(Endpoint(addresses=(address,)))]
-)
-def test_a_connection_with_a_high_number_waits_until_something_comes(connect: Callable[[str], Any]) -> None:
+def test_a_connection_with_a_high_number_waits_until_something_comes() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        connection = connect(f"127.0.0.1:{listening.getsockname()[1]}")
+        connection = Wire(f"127.0.0.1:{listening.getsockname()[1]}", None, 10.0)
         peer, _ = listening.accept()
         with peer:
             assert connection.watched()[0] >= SELECT_MOST

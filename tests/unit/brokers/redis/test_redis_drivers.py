@@ -110,7 +110,7 @@ def test_a_web_server_at_the_address_is_the_brokers_failure() -> None:
         address = f"127.0.0.1:{web.server_address[1]}"
         try:
             with pytest.raises(BrokerError, match=rf"{address} does not speak Redis's protocol.*check the address"):
-                RedisAdmin(Endpoint(addresses=(address,)), cell_for("redis", 1, Durability.L4), clustered=False)
+                RedisAdmin(Endpoint(addresses=(address,)), cell_for("redis", 1, Durability.L4))
         finally:
             web.shutdown()
             serving.join()
