@@ -60,7 +60,7 @@ BROKER = KafkaFrontDoor(
         admin="admin:KafkaAdmin",
         producer="driver:PythonProducer",
         consumer="driver:PythonConsumer",
-        probe="probe:JolokiaProbe",
+        probe="probe:probe",
     ),
     native=NativePath("native"),
     test_hints=TestHints(

@@ -15,10 +15,11 @@ from brokerlab.brokers.kafka import security, server
 from brokerlab.brokers.kafka.access import leader_of
 from brokerlab.brokers.kafka.archive import archive_of, make_once
 from brokerlab.brokers.kafka.install import VERSION, KafkaJars, kafka_jars
-from brokerlab.brokers.kafka.probe import READABLE, JolokiaProbe
+from brokerlab.brokers.kafka.probe import FIGURES, READABLE
 from brokerlab.brokers.kafka.readiness import prove_ready
 from brokerlab.brokers.kafka.settings import server_settings
-from brokerlab.brokers.kit.java import NOT_OURS, log4j_properties
+from brokerlab.brokers.kit.java import NOT_OURS, write_java_files
+from brokerlab.brokers.kit.jolokia import JolokiaProbe, agent_option, policy, write_agent_files
 from brokerlab.brokers.kit.local import LocalCluster, write_private
 from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.errors import BrokerError
@@ -63,7 +64,7 @@ class KafkaCluster(LocalCluster):
     def _java_options(self, layout: server.NodeLayout, archive_to: Path | None) -> list[str]:
         if archive_to is not None:
             return [f"-XX:ArchiveClassesAtExit={archive_to}"]
-        return [f"-XX:SharedArchiveFile={self._archive}", server.agent_option(self._jars, layout)]
+        return [f"-XX:SharedArchiveFile={self._archive}", agent_option(self._jars.agent, layout.directory)]
 
     def start(self) -> None:
         if self._archive is not None:
@@ -80,15 +81,14 @@ class KafkaCluster(LocalCluster):
 
     def _write_files(self, layout: server.NodeLayout, cluster_id: str, checkpoint: bytes) -> None:
         layout.data.mkdir(parents=True, exist_ok=True)
-        (layout.directory / "tmp").mkdir(exist_ok=True)
         wanted = self._cell.security
         demanded: dict[str, str] = {}
         if wanted is not None:
             demanded = security.server_settings(wanted, self._certificates, self._servers_password)
         own, protocol = server_settings(self._cell.broker_settings), security.protocol(wanted)
         write_private(layout.properties, server.server_properties(layout, self._layouts, own, protocol, demanded))
-        (layout.directory / "log4j2.properties").write_text(log4j_properties())
-        (layout.directory / "jolokia-policy.xml").write_text(server.jolokia_policy(READABLE))
+        write_java_files(layout.directory)
+        write_agent_files(layout.directory, layout.jolokia_port, policy(READABLE), None, None)
         if not (layout.data / "meta.properties").exists():  # started again: the data is still formatted
             (layout.data / "bootstrap.checkpoint").write_bytes(checkpoint)
             (layout.data / "meta.properties").write_text(server.meta_properties(layout, cluster_id))
@@ -101,7 +101,7 @@ class KafkaCluster(LocalCluster):
         prove_ready(self.endpoint(), len(self._layouts), until)
         if self._archive is not None:
             # The first request loads the agents' classes and takes longer than a probe waits: not during a run.
-            JolokiaProbe(self.endpoint(), self.nodes(), _FIRST_FIGURES_S).read()
+            JolokiaProbe(None, self.nodes(), FIGURES, _FIRST_FIGURES_S).read()
 
     def _run_for_an_archive(self, directory: Path, archive: Path) -> None:
         plain = self._cell.model_copy(update={"nodes": 1, "broker_settings": {}, "security": None})

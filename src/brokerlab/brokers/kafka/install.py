@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from brokerlab.brokers.kafka.broker import BROKER
+from brokerlab.brokers.kit.jolokia import agent_and_jars
 from brokerlab.install.maven import lock_lines
 
 VERSION = BROKER.version
@@ -31,8 +32,8 @@ class KafkaJars:
 
 def kafka_jars(installed: Sequence[Path]) -> KafkaJars:
     """Told apart: the agent is no part of the class path."""
-    agent = next(path for path in installed if path.name.startswith(AGENT.split(":")[1]))
-    return KafkaJars(tuple(path for path in installed if path != agent), agent)
+    agent, class_path = agent_and_jars(installed)
+    return KafkaJars(class_path, agent)
 
 
 def write_lock() -> None:

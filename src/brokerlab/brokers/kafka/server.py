@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from xml.sax.saxutils import escape
 
 from brokerlab.brokers.kafka.install import KafkaJars
-from brokerlab.brokers.kafka.probe import JOLOKIA_ORIGIN
+from brokerlab.brokers.kit import java as kit_java
 
 CONTROLLERS_MOST = 3  # more than three nodes: the first three are controllers too, the rest brokers only
 MAIN_CLASS = "kafka.Kafka"
@@ -101,26 +100,6 @@ def meta_properties(node: NodeLayout, cluster_id: str) -> str:
     return f"version=1\ncluster.id={cluster_id}\nnode.id={node.number}\ndirectory.id={new_id()}\n"
 
 
-def jolokia_policy(readable: Mapping[str, Sequence[str]]) -> str:
-    """A policy under which exactly these attributes of these beans can be read, and nothing can be written or called.
-
-    No command is allowed in general; the `allow` part makes the exceptions. (A bean listed while `read` were allowed in
-    general would restrict nothing.)
-    """
-    beans = "".join(
-        f"    <mbean><name>{escape(bean)}</name>"
-        + "".join(f'<attribute mode="read">{escape(a)}</attribute>' for a in attributes)
-        + "</mbean>\n"
-        for bean, attributes in readable.items()
-    )
-    return (
-        '<?xml version="1.0" encoding="utf-8"?>\n<restrict>\n'
-        "  <remote><host>127.0.0.1</host></remote>\n  <http><method>post</method></http>\n"
-        f"  <commands></commands>\n  <allow>\n{beans}  </allow>\n"
-        f"  <cors><allow-origin>{JOLOKIA_ORIGIN}</allow-origin><strict-checking/></cors>\n</restrict>\n"
-    )
-
-
 @dataclass(frozen=True)
 class JvmSize:
     """How much one node's JVM may take."""
@@ -142,28 +121,12 @@ def jvm_size(nodes: int) -> JvmSize:
     return JvmSize(256 if nodes <= 6 else 192, _SMALL)
 
 
-def agent_option(jars: KafkaJars, node: NodeLayout) -> str:
-    """Java's option for the agent that the node's figures are read from."""
-    return (
-        f"-javaagent:{jars.agent}=host=127.0.0.1,port={node.jolokia_port},discoveryEnabled=false,"
-        f"policyLocation={(node.directory / 'jolokia-policy.xml').as_uri()}"
-    )
-
-
 def java_command(
     java: Path, jars: KafkaJars, node: NodeLayout, size: JvmSize, more_options: Sequence[str] = ()
 ) -> list[str]:
     """The command that runs one node in the foreground."""
-    return [
-        str(java),
-        *(f"-Xms{size.heap_mb}m", f"-Xmx{size.heap_mb}m", *size.collector),
-        *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Djava.awt.headless=true"),
-        "-Djava.net.preferIPv4Stack=true",
-        f"-Djava.io.tmpdir={node.directory / 'tmp'}",
-        f"-Dlog4j2.configurationFile={node.directory / 'log4j2.properties'}",
-        *more_options,
-        *("-cp", class_path(jars), MAIN_CLASS, str(node.properties)),
-    ]
+    options = [f"-Xms{size.heap_mb}m", f"-Xmx{size.heap_mb}m", *size.collector, *more_options]
+    return kit_java.java_command(java, jars.class_path, node.directory, options, [MAIN_CLASS, str(node.properties)])
 
 
 def class_path(jars: KafkaJars) -> str:

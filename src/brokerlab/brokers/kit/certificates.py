@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VALID_DAYS = 30
+KEY_STORE_PASSWORD = "brokerlab"  # Java wants one; who may read the file is what protects it
 
 
 @dataclass(frozen=True)
@@ -88,3 +89,21 @@ def make_certificates(directory: Path) -> Certificates:
         )
     )
     return made
+
+
+def write_key_store(certificates: Certificates) -> Path:
+    """The server's key and certificate as one PKCS#12 file beside them, for Java; as private as the key itself."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
+
+    key = load_pem_private_key(certificates.key_file.read_bytes(), None)
+    assert isinstance(key, EllipticCurvePrivateKey)
+    certificate = x509.load_pem_x509_certificate(certificates.certificate_file.read_bytes())
+    path = certificates.key_file.with_name("server.p12")
+    path.touch(mode=0o600)
+    made = pkcs12.serialize_key_and_certificates(
+        b"server", key, certificate, None, BestAvailableEncryption(KEY_STORE_PASSWORD.encode())
+    )
+    path.write_bytes(made)
+    return path

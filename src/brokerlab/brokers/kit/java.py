@@ -1,14 +1,47 @@
-"""What servers in Java have in common."""
+"""What servers in Java have in common: their command, and files that they read."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 NOT_OURS = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")  # of the user's shell: no part of what was asked
 
 
-def log4j_properties() -> str:
-    """Everything to standard output, which the process's log file receives."""
-    return (
+def java_command(
+    java: Path, jars: Iterable[Path], home: Path, options: Sequence[str], main: Sequence[str]
+) -> list[str]:
+    """Runs `main`, a class and its arguments, in the foreground, with the files of `write_java_files`."""
+    return [
+        str(java),
+        *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Djava.awt.headless=true"),
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Djava.io.tmpdir={home / 'tmp'}",
+        f"-Dlog4j2.configurationFile={home / 'log4j2.properties'}",
+        *options,
+        *("-cp", ":".join(map(str, jars)), *main),
+    ]
+
+
+def write_java_files(home: Path) -> None:
+    """A place for temporary files; and what is logged goes to standard output, which the process's log file receives."""
+    (home / "tmp").mkdir(parents=True, exist_ok=True)
+    (home / "log4j2.properties").write_text(
         "appender.out.type=Console\nappender.out.name=out\nappender.out.layout.type=PatternLayout\n"
         "appender.out.layout.pattern=%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p %c{1}: %m%n\n"
         "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=out\n"
     )
+
+
+def properties(settings: Mapping[str, str]) -> str:
+    """A .properties file, which is Latin-1 with backslash escapes."""
+    return "".join(f"{name}={property_value(value)}\n" for name, value in settings.items())
+
+
+def property_value(text: str) -> str:
+    return "".join(c if "!" <= c <= "~" else _unicode(c) for c in text.replace("\\", "\\\\"))
+
+
+def _unicode(character: str) -> str:
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

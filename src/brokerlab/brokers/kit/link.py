@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import ClassVar, Self
 
 from brokerlab.brokers.kit.wire import Wire, addresses_from, credentials
@@ -14,6 +15,7 @@ from brokerlab.model.plan import Endpoint, Security
 CONNECT_S = 10.0
 CALL_S = 30.0
 CLOSE_S = 10.0
+_GOODBYE_NS = 5_000_000_000
 
 
 class RefusedError(OSError):
@@ -57,6 +59,19 @@ class Link(ABC):
                 said.append(f"{address}: {str(e) or type(e).__name__}")
         hint = "check user and password" if refused else "is the server running, and does it want TLS?"
         raise BrokerError(f"cannot connect to {cls.listener}: {'; '.join(said)}", hint=hint)
+
+    @classmethod
+    @contextlib.contextmanager
+    def session(cls, endpoint: Endpoint) -> Iterator[Self]:
+        """A connection for a few calls. Raises BrokerError, also for what goes wrong meanwhile."""
+        link = cls.open(endpoint, "brokerlab-admin")
+        try:
+            yield link
+        except OSError as e:
+            link.abandon()
+            raise BrokerError(f"{cls.listener}: the server refused or did not answer: {e}") from e
+        finally:
+            link.close(time.monotonic_ns() + _GOODBYE_NS)
 
     @staticmethod
     def addresses(endpoint: Endpoint, first: int) -> list[str]:

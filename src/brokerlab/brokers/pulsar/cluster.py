@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.java import NOT_OURS, log4j_properties
+from brokerlab.brokers.kit.java import NOT_OURS, write_java_files
 from brokerlab.brokers.kit.local import LocalCluster
 from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.brokers.kit.wire import credentials
@@ -121,8 +121,8 @@ class PulsarCluster(LocalCluster):
         self._make_protection()
         for node in self._everything():
             home = node.process.directory
-            (home / "tmp").mkdir(parents=True, exist_ok=True)
-            for name, content in {**node.files, "log4j2.properties": log4j_properties()}.items():
+            write_java_files(home)
+            for name, content in node.files.items():
                 (home / name).write_text(content)
         for node in self._everything():
             node.process.start()

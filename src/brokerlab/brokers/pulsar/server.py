@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from brokerlab.brokers.kit import java as kit_java
 from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.brokers.pulsar.settings import PulsarSettings
 
@@ -52,19 +53,14 @@ def java_command(programs: JavaServer, memory: Memory, home: Path, main: Sequenc
     ]  # fmt: skip
     if programs.java.major >= 23:  # the option does not exist before; without it newer ones warn at every start
         opened.append("--sun-misc-unsafe-memory-access=allow")
-    return [
-        str(programs.java.path),
+    options = [
         *(f"-Xms{memory.heap_mb // 2}m", f"-Xmx{memory.heap_mb}m", f"-XX:MaxDirectMemorySize={memory.direct_mb}m"),
-        *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Djava.awt.headless=true"),
-        *("-Djava.net.preferIPv4Stack=true", "-Djute.maxbuffer=10485760"),
+        "-Djute.maxbuffer=10485760",
         *opened,
         "-Dio.netty.tryReflectionSetAccessible=true",
         "-Dorg.apache.pulsar.shade.io.netty.tryReflectionSetAccessible=true",
-        f"-Djava.io.tmpdir={home / 'tmp'}",
-        f"-Dlog4j2.configurationFile={home / 'log4j2.properties'}",
-        *("-cp", ":".join(map(str, programs.jars))),
-        *main,
     ]
+    return kit_java.java_command(programs.java.path, programs.jars, home, options, main)
 
 
 def zookeeper_conf(port: int, data: Path) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from pika import spec
@@ -34,20 +32,9 @@ class RabbitAdmin:
         self._settings = settings_of(cell)
         self._management = Management(endpoint)
 
-    @contextmanager
-    def _linked(self) -> Iterator[AmqpLink]:
-        link = AmqpLink.open(self._endpoint, "brokerlab-admin")
-        try:
-            yield link
-        except OSError as e:
-            link.abandon()
-            raise BrokerError(f"RabbitMQ refused or did not answer: {e}") from e
-        finally:
-            link.close(time.monotonic_ns() + 5_000_000_000)
-
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:
         made: list[str] = []
-        with self._linked() as link:
+        with AmqpLink.session(self._endpoint) as link:
             for destination in destinations:
                 if self._settings.kind == "stream":
                     made += declare_streams(link, destination, partitions, self._settings)
@@ -70,7 +57,7 @@ class RabbitAdmin:
 
     def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:
         """RabbitMQ does not mind being told to delete what does not exist."""
-        with self._linked() as link:
+        with AmqpLink.session(self._endpoint) as link:
             for destination in destinations:
                 for queue in self._queues_to_delete(destination, groups):
                     link.call(spec.Queue.Delete(queue=queue))
@@ -137,7 +124,7 @@ class RabbitAdmin:
         """The weakest queue decides."""
         because = {"publisher confirms": "on", "delivery mode": "2 (persistent)"}
         if not self._management.known:
-            with self._linked():
+            with AmqpLink.session(self._endpoint):
                 return ComputedDurability(Durability.L4, because | {"x-queue-type": _NOT_TOLD})
         infos = [info for d in destinations for q in self.queues(d) if (info := self._info(q)) is not None]
         if not infos:

@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from xml.etree import ElementTree
 
 from brokerlab.brokers.contract import Reading
-from brokerlab.brokers.kafka.probe import READABLE, bulk_request, readings_of
+from brokerlab.brokers.kafka.probe import FIGURES, READABLE
 from brokerlab.brokers.kafka.server import (
     NodeLayout,
-    jolokia_policy,
     jvm_size,
     meta_properties,
     new_id,
     server_properties,
 )
+from brokerlab.brokers.kit.jolokia import policy, readings_of
 
 NODES = [NodeLayout(i, 9000 + i, 9100 + i, 9200 + i, Path(f"/data/kafka-{i}")) for i in (1, 2, 3)]
 
@@ -64,18 +63,17 @@ def test_each_data_directory_gets_its_own_id_within_one_cluster() -> None:
 
 
 def test_the_policy_allows_reading_what_the_probe_asks_for_and_no_command() -> None:
-    policy = ElementTree.fromstring(jolokia_policy(READABLE).encode())
-    commands = policy.find("commands")
+    root = ElementTree.fromstring(policy(READABLE).encode())
+    commands = root.find("commands")
     assert commands is not None
     assert list(commands) == []
     allowed = {
         (bean.findtext("name"), attribute.text)
-        for bean in policy.iterfind("allow/mbean")
+        for bean in root.iterfind("allow/mbean")
         for attribute in bean.iterfind("attribute[@mode='read']")
     }
-    asked = {(r["mbean"], a) for r in json.loads(bulk_request()) for a in r["attribute"]}
-    assert allowed == asked
-    assert list(policy.iterfind("allow/mbean/operation")) == []
+    assert allowed == {(f.bean, f.attribute) for f in FIGURES}
+    assert list(root.iterfind("allow/mbean/operation")) == []
 
 
 def test_answers_become_readings_and_beans_that_are_not_there_give_none() -> None:
@@ -100,7 +98,7 @@ def test_answers_become_readings_and_beans_that_are_not_there_give_none() -> Non
             "value": {"Count": 4, "Mean": "NaN", "99thPercentile": 1.5},
         },
     ]
-    assert set(readings_of("kafka-1", answers)) == {
+    assert set(readings_of("kafka-1", FIGURES, answers)) == {
         Reading("jvm:kafka-1", "gc_count_total", 3.0, "1"),
         Reading("jvm:kafka-1", "gc_time_seconds_total", 0.035, "s"),
         Reading("jvm:kafka-1", "heap_used_bytes", 5.0, "B"),

@@ -1,0 +1,210 @@
+"""A JVM's management beans over HTTP by Jolokia: its agent in servers of ours, or the one that a product brings along.
+
+Beans are named by JMX patterns, so that a broker's own name need not be known.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+from brokerlab.brokers.contract import NodeInfo, Reading
+from brokerlab.brokers.kit.certificates import Certificates
+from brokerlab.brokers.kit.http_reader import ask, basic_login
+from brokerlab.brokers.kit.java import properties
+from brokerlab.brokers.kit.local import write_private
+from brokerlab.brokers.kit.wire import credentials, tls_context
+from brokerlab.model.plan import Security
+
+# Our agents answer only requests that say they come from here: a page in a browser cannot say so. Products that let in
+# requests from localhost alone (`*://localhost*`) take it for one of those.
+ORIGIN = "http://localhost.brokerlab.invalid"
+Values = dict[str, Any]
+
+
+class Jolokia:
+    """One address. Every method raises OSError where it gets no good answer."""
+
+    def __init__(self, url: str, security: Security | None, seconds: float = 5.0) -> None:
+        self._url = url
+        self._seconds = seconds
+        self._context = tls_context(security) if url.startswith("https:") else None
+        user, password = credentials(security)
+        in_clear = self._context is None and security is not None and security.tls  # where TLS was asked for
+        login = basic_login(user, password) if user and not in_clear else {}
+        self._headers = {"Content-Type": "application/json", "Origin": ORIGIN, **login}
+
+    def ask(self, requests: Sequence[Mapping[str, object]]) -> list[Values]:
+        """Answers in the order of the requests, which go together; each says by its `status` whether it is a good one."""
+        body = json.dumps(list(requests)).encode()
+        answer = ask(
+            self._url, method="POST", body=body, headers=self._headers, seconds=self._seconds, context=self._context
+        )
+        if answer.status != 200:
+            raise PermissionError(f"{self._url} answered {answer.status}")
+        try:
+            answers = json.loads(answer.text)
+        except ValueError:
+            answers = None
+        if not isinstance(answers, list) or len(answers) != len(requests):
+            raise OSError(f"{self._url}: this is no answer of Jolokia's: {answer.text[:100]!r}")
+        return answers
+
+    def read(self, pattern: str, attributes: Sequence[str]) -> dict[str, Values]:
+        """Attributes of every bean that the pattern fits, by the beans' names. No such bean is no error."""
+        (answer,) = self.ask([{"type": "read", "mbean": pattern, "attribute": list(attributes)}])
+        if answer.get("status") == 404:
+            return {}
+        if answer.get("status") != 200:
+            raise OSError(str(answer.get("error")))
+        found: dict[str, Values] = answer["value"]
+        return found
+
+    def call(self, bean: str, operation: str, *arguments: str) -> None:
+        (answer,) = self.ask([{"type": "exec", "mbean": bean, "operation": operation, "arguments": list(arguments)}])
+        if answer.get("status") != 200:
+            raise OSError(str(answer.get("error")))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Where a figure stands and what we call it. `part` is a key within a composite value; what several beans of a
+    pattern say is added up."""
+
+    bean: str
+    attribute: str
+    metric: str
+    unit: str
+    part: str | None = None
+    scale: float = 1.0
+
+    @property
+    def is_jvm(self) -> bool:
+        return self.bean.startswith("java.lang:")
+
+
+_COLLECTORS = "java.lang:name=*,type=GarbageCollector"
+JVM_FIGURES = (
+    Figure("java.lang:type=Memory", "HeapMemoryUsage", "heap_used_bytes", "B", part="used"),
+    Figure("java.lang:type=Memory", "HeapMemoryUsage", "heap_committed_bytes", "B", part="committed"),
+    Figure("java.lang:type=Threading", "ThreadCount", "threads", "1"),
+    Figure("java.lang:type=OperatingSystem", "ProcessCpuTime", "cpu_seconds_total", "s", scale=1e-9),
+    Figure(_COLLECTORS, "CollectionCount", "gc_count_total", "1"),
+    Figure(_COLLECTORS, "CollectionTime", "gc_time_seconds_total", "s", scale=1e-3),
+)
+
+
+def readable_by(figures: Iterable[Figure]) -> dict[str, tuple[str, ...]]:
+    """Bean -> attributes: what must be read for these figures, and may be."""
+    beans: dict[str, tuple[str, ...]] = {}
+    for figure in figures:
+        beans[figure.bean] = tuple(dict.fromkeys((*beans.get(figure.bean, ()), figure.attribute)))
+    return beans
+
+
+class JolokiaProbe:
+    """See brokers.contract.BrokerProbe. Reads all nodes that have a Jolokia address, at the same time: a slow one must not
+    keep the others waiting."""
+
+    def __init__(
+        self, security: Security | None, nodes: tuple[NodeInfo, ...], figures: Sequence[Figure], seconds: float = 0.8
+    ) -> None:
+        self._figures = figures
+        beans = readable_by(figures)
+        self._requests = [{"type": "read", "mbean": bean, "attribute": list(beans[bean])} for bean in beans]
+        self._nodes = {
+            node.name: Jolokia(node.urls["jolokia"], security, seconds) for node in nodes if "jolokia" in node.urls
+        }
+
+    def read(self) -> list[Reading]:
+        if not self._nodes:
+            return []
+        with ThreadPoolExecutor(len(self._nodes)) as pool:
+            return [reading for of_node in pool.map(self._read_node, self._nodes) for reading in of_node]
+
+    def _read_node(self, name: str) -> list[Reading]:
+        try:
+            answers = self._nodes[name].ask(self._requests)
+        except OSError:
+            return []
+        return readings_of(name, self._figures, answers)
+
+
+def readings_of(node: str, figures: Sequence[Figure], answers: Sequence[Values]) -> list[Reading]:
+    """Readings in one node's answers. Beans that do not exist yet (no request of that kind so far) give none."""
+    values = {a["request"]["mbean"]: a["value"] for a in answers if a.get("status") == 200 and "request" in a}
+    readings = []
+    for figure in figures:
+        of_bean = values.get(figure.bean, {})
+        beans = of_bean.values() if "*" in figure.bean else [of_bean]
+        found = [bean.get(figure.attribute) for bean in beans]
+        if figure.part is not None:
+            found = [value.get(figure.part) for value in found if value is not None]
+        numbers = [float(value) for value in found if isinstance(value, int | float) and math.isfinite(value)]
+        if numbers:
+            subject = f"{'jvm' if figure.is_jvm else 'broker'}:{node}"
+            readings.append(Reading(subject, figure.metric, sum(numbers) * figure.scale, figure.unit))
+    return readings
+
+
+def policy(readable: Mapping[str, Sequence[str]], callable_: Mapping[str, Sequence[str]] | None = None) -> str:
+    """An agent's policy: exactly these attributes of these beans can be read and these operations called, nothing else.
+
+    No command is allowed in general; the `allow` part makes the exceptions. (A bean listed while `read` were allowed in
+    general would restrict nothing.)
+    """
+    beans: dict[str, str] = {}
+    for bean, attributes in readable.items():
+        beans[bean] = "".join(f'<attribute mode="read">{escape(a)}</attribute>' for a in attributes)
+    for bean, operations in (callable_ or {}).items():
+        beans[bean] = beans.get(bean, "") + "".join(f"<operation>{escape(o)}</operation>" for o in operations)
+    allowed = "".join(f"    <mbean><name>{escape(bean)}</name>{rights}</mbean>\n" for bean, rights in beans.items())
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<restrict>\n'
+        "  <remote><host>127.0.0.1</host></remote>\n  <http><method>post</method></http>\n"
+        f"  <commands></commands>\n  <allow>\n{allowed}  </allow>\n"
+        f"  <cors><allow-origin>{ORIGIN}</allow-origin><strict-checking/></cors>\n</restrict>\n"
+    )
+
+
+def agent_option(agent: Path, home: Path) -> str:
+    """Java's option for the agent's jar, with the files of `write_agent_files`."""
+    return f"-javaagent:{agent}=config={home / 'jolokia.properties'}"
+
+
+def agent_and_jars(jars: Iterable[Path]) -> tuple[Path, tuple[Path, ...]]:
+    """The agent's jar, and the class path."""
+    jars = tuple(jars)
+    (agent,) = (jar for jar in jars if jar.name.startswith("jolokia-agent-jvm"))
+    return agent, tuple(jar for jar in jars if jar != agent)
+
+
+def write_agent_files(
+    home: Path,
+    port: int,
+    allowed: str,
+    certificates: Certificates | None,
+    security: Security | None,
+) -> None:
+    """What the agent reads: it listens on loopback, with TLS and a login where these are given, and
+    lets clients do what the policy `allowed` says."""
+    rights = home / "jolokia-policy.xml"
+    rights.write_text(allowed)
+    settings = {"host": "127.0.0.1", "port": str(port), "discoveryEnabled": "false", "policyLocation": rights.as_uri()}
+    if certificates is not None:
+        settings |= {
+            "protocol": "https",
+            "caCert": str(certificates.ca_file),
+            "serverCert": str(certificates.certificate_file),
+            "serverKey": str(certificates.key_file),
+            "serverKeyAlgorithm": "EC",
+        }
+    user, password = credentials(security)
+    login = {"user": user, "password": password} if user else {}
+    write_private(home / "jolokia.properties", properties(settings | login))
