@@ -29,6 +29,7 @@ BROKERS = {
     "redis-cluster": "brokerlab.brokers.redis.broker:REDIS_CLUSTER",
     "valkey-cluster": "brokerlab.brokers.redis.broker:VALKEY_CLUSTER",
     "pulsar": "brokerlab.brokers.pulsar.broker",
+    "activemq": "brokerlab.brokers.activemq.broker",
     "memory": "brokerlab.brokers.memory.broker",
     "faulty": "brokerlab.brokers.faulty.broker",
 }

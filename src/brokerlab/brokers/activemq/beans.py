@@ -1,0 +1,97 @@
+"""What ActiveMQ's management beans tell and do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from brokerlab.brokers.activemq.settings import SERVER_NAMES
+from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.jolokia import JVM_FIGURES, Figure, Jolokia, JolokiaProbe, Values, readable_by
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Endpoint
+
+_BROKER = "org.apache.activemq:brokerName=*,type=Broker"
+_DESTINATION = "org.apache.activemq:brokerName=*,destinationName={},destinationType={},type=Broker"
+# ActiveMQ has no bean that tells how KahaDB is set: broker.xml exports the store itself under this name.
+STORE = "brokerlab:type=KahaDB"
+_STORE = f"{STORE},*"
+_OF_BROKER = ("BrokerName", "BrokerVersion", "Persistent", "MemoryLimit", "StoreLimit", "TempLimit")
+_OF_STORE = tuple(name[0].upper() + name[1:] for name in SERVER_NAMES)
+_OF_QUEUE = ("Name", "QueueSize", "MemoryLimit", "ProducerFlowControl", "UseCache", "MaxPageSize")
+_REMOVALS = {"Queue": "removeQueue", "Topic": "removeTopic"}
+_OWN_FIGURES = (
+    Figure(_BROKER, "TotalMessageCount", "messages", "1"),
+    Figure(_BROKER, "TotalEnqueueCount", "messages_enqueued_total", "1"),
+    Figure(_BROKER, "TotalDequeueCount", "messages_dequeued_total", "1"),
+    Figure(_BROKER, "CurrentConnectionsCount", "connections", "1"),
+    Figure(_BROKER, "MemoryPercentUsage", "memory_used_percent", "%"),
+)
+FIGURES = (*JVM_FIGURES, *_OWN_FIGURES)
+# All that the agent in a server of ours lets anybody do.
+READABLE = {
+    **readable_by(JVM_FIGURES),
+    _BROKER: (*_OF_BROKER, *readable_by(_OWN_FIGURES)[_BROKER]),
+    _STORE: _OF_STORE,
+    _DESTINATION.format("*", "*"): _OF_QUEUE,
+}
+CALLABLE = {_BROKER: tuple(_REMOVALS.values())}
+
+
+def probe(endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> JolokiaProbe:
+    return JolokiaProbe(endpoint.security, nodes, FIGURES)
+
+
+class Beans:
+    """Of the broker that has this endpoint. What is asked raises BrokerError where no answer comes, and finds nothing
+    where the endpoint names no Jolokia."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        url = endpoint.options.get("jolokia")
+        self._jolokia = None if url is None else Jolokia(url, endpoint.security)
+        self.known = url is not None
+
+    def _read(self, pattern: str, attributes: Sequence[str]) -> dict[str, Values]:
+        if self._jolokia is None:
+            return {}
+        try:
+            return self._jolokia.read(pattern, attributes)
+        except OSError as e:
+            hint = "check user and password" if isinstance(e, PermissionError) else "is this Jolokia's address?"
+            raise BrokerError(f"ActiveMQ's management beans cannot be read: {e}", hint=hint) from e
+
+    def broker(self) -> Values:
+        return next(iter(self._read(_BROKER, _OF_BROKER).values()), {})
+
+    def store(self) -> Values:
+        """Nothing for a broker that a user has configured: it does not export its store."""
+        return next(iter(self._read(_STORE, _OF_STORE).values()), {})
+
+    def of(self, destination: str, kind: str = "Queue") -> dict[str, Values]:
+        """A destination's queues, or topics, by their names."""
+        found = self._read(_DESTINATION.format(f"*VirtualTopic.{destination}.*", kind), _OF_QUEUE)
+        return {d["Name"]: d for d in found.values() if _belongs(d["Name"], destination)}
+
+    def waiting(self, group: str, queues: Sequence[str]) -> int | None:
+        """Messages in these queues that no consumer has acknowledged; None where not all of them are told of."""
+        found = self._read(_DESTINATION.format(f"Consumer.{group}.*", "Queue"), ("Name", "QueueSize"))
+        sizes = {d["Name"]: int(d["QueueSize"]) for d in found.values()}
+        return sum(sizes[q] for q in queues) if sizes.keys() >= set(queues) else None
+
+    def remove(self, destination: str) -> None:
+        """A destination's queues and topics, whatever is in them."""
+        if self._jolokia is None:
+            hint = "give --endpoint activemq.jolokia=..., or delete its queues in the web console"
+            raise BrokerError(f"{destination} cannot be deleted over STOMP", hint=hint)
+        (broker,) = self._read(_BROKER, _OF_BROKER)
+        for kind, removal in _REMOVALS.items():
+            for name in self.of(destination, kind):
+                try:
+                    self._jolokia.call(broker, removal, name)
+                except OSError as e:
+                    raise BrokerError(f"{name} cannot be deleted: {e}") from e
+
+
+def _belongs(name: str, destination: str) -> bool:
+    """Whether a queue or topic is one of this destination's partitions."""
+    before, _, rest = name.partition("VirtualTopic.")
+    return (before == "" or before.startswith("Consumer.")) and rest.rpartition(".")[0] == destination

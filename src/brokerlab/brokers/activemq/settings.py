@@ -1,0 +1,63 @@
+"""What a cell's settings mean for ActiveMQ, and what its destinations and groups are called there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from brokerlab.brokers.contract import CellProblem, ComputedDurability
+from brokerlab.brokers.kit.durability import level_of, wants_fsync
+from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, not_true_or_false, unknown_names
+from brokerlab.model.plan import CellPlan
+
+STRATEGY = "journalDiskSyncStrategy"
+_STRATEGIES = ("always", "periodic", "never")
+_NUMBERS = ("journalDiskSyncInterval", "journalMaxFileLength", "checkpointInterval", "indexCacheSize")
+_SWITCHES = ("concurrentStoreAndDispatchQueues",)
+SERVER_NAMES = (STRATEGY, *_NUMBERS, *_SWITCHES)  # attributes of KahaDB
+CLIENT_DEFAULTS = {
+    "persistent": "true",  # whether KahaDB keeps messages at all
+    "prefetch": "2000",  # unacknowledged messages a consumer may hold of each queue
+    "pending_bytes": str(1 << 20),  # more unsent bytes than this and `send` takes fewer
+}
+DEFAULT_GROUP = "default"  # where messages go when no group was asked for: nothing is lost meanwhile
+
+
+def topic_name(destination: str, partition: int) -> str:
+    return f"VirtualTopic.{destination}.{partition}"
+
+
+def queue_name(group: str, destination: str, partition: int) -> str:
+    """The broker copies a virtual topic's messages into every queue that is called so."""
+    return f"Consumer.{group}.{topic_name(destination, partition)}"
+
+
+def store_settings(cell: CellPlan) -> dict[str, str]:
+    return {STRATEGY: "always" if wants_fsync(cell.durability) else "periodic", **cell.broker_settings}
+
+
+def client_settings(given: Mapping[str, str]) -> dict[str, str]:
+    return {**CLIENT_DEFAULTS, **given}
+
+
+def durability_of(strategy: str, persistent: str) -> ComputedDurability:
+    """From what was planned, or from what was read back."""
+    fsynced = strategy.lower() == "always" and persistent == "true"
+    because = {STRATEGY: strategy, "persistent": persistent}
+    return ComputedDurability(level_of(replicated=False, fsynced=fsynced), because)
+
+
+def planned_durability(cell: CellPlan) -> ComputedDurability:
+    return durability_of(store_settings(cell)[STRATEGY], client_settings(cell.client_settings)["persistent"])
+
+
+def problems(cell: CellPlan) -> list[CellProblem]:
+    server, client = cell.broker_settings, cell.client_settings
+    return [
+        *unknown_names("broker_settings", server, SERVER_NAMES),
+        *unknown_names("client_settings", client, CLIENT_DEFAULTS),
+        *not_offered("broker_settings", server, {STRATEGY: _STRATEGIES}),
+        *not_above_zero("broker_settings", server, _NUMBERS),
+        *not_true_or_false("broker_settings", server, _SWITCHES),
+        *not_true_or_false("client_settings", client, ["persistent"]),
+        *not_above_zero("client_settings", client, ["prefetch", "pending_bytes"]),
+    ]
