@@ -69,6 +69,13 @@ class Answer:
 
         return read_rows(self.run, RUN_SUMMARY)
 
+    def comparison(self) -> list[dict[str, Any]]:
+        """Rows of the table comparison: what may be said of the difference of every two cells in every metric."""
+        from brokerlab.results.reader import read_rows
+        from brokerlab.results.tables import COMPARISON
+
+        return read_rows(self.run, COMPARISON)
+
 
 @dataclass(frozen=True)
 class PlannedSettings:

@@ -25,6 +25,7 @@ def print_answer(answer: Answer, as_json: bool) -> int:
                 "exit_code": code,
                 "verdict": answer.verdict.model_dump(mode="json"),
                 "summary": answer.summary(),
+                "comparison": answer.comparison(),
                 "left_out": [one.model_dump() for one in plan.left_out],
             }
         )

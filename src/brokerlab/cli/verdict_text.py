@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from brokerlab.cli.comparison_text import comparison_lines
 from brokerlab.cli.text import aligned, count_text, latency_number, latency_unit
 from brokerlab.model.metrics import MEASURE_TABLE
 from brokerlab.model.quantiles import HEADLINE_QUANTILES
@@ -182,5 +183,7 @@ def _interval(row: Row | None, unit: str | None) -> str:
 def answer_lines(answer: Answer) -> list[str]:
     """All that is printed after a run."""
     table = summary_lines(answer.summary(), terminal_width())
+    compared = comparison_lines(answer.comparison(), _labels(answer.verdict))
     places = [f"run:    {answer.run.path}", f"report: {answer.report}"]
-    return [*verdict_lines(answer.verdict), *(["", *table] if table else []), "", *places]
+    parts = [part for part in (verdict_lines(answer.verdict), table, compared, places) if part]
+    return [line for i, part in enumerate(parts) for line in ([""] if i else []) + part]

@@ -36,15 +36,17 @@ def comparison(
         smallest = smallest_difference(plan.smallest_difference, metric)
         believed = {cell: believes(cell, metric) for cell in values}
         for found in _differences(values, believed):
-            answer, reason = _answer(found, smallest, believed)
+            doubted = [cell for cell in (found.cell_a, found.cell_b) if not believed[cell]]
+            said, reason = _doubtful(doubted) if doubted else answer(found, smallest)
             low, high = found.interval or (None, None)
             rows.append(
                 {
                     "cell_a": found.cell_a, "cell_b": found.cell_b, "metric": metric,
                     "n_a": len(values[found.cell_a]), "n_b": len(values[found.cell_b]), "ratio": found.ratio,
-                    "low": low, "high": high, "answer": answer,
+                    "low": low, "high": high, "answer": said,
                     "same_durability": levels[found.cell_a] == levels[found.cell_b],
-                    "pairs": found.pairs, "chance": found.chance, "smallest_difference": smallest, "reason": reason,
+                    "pairs": found.pairs, "chance": None if doubted else found.chance,
+                    "smallest_difference": smallest, "reason": reason,
                 }
             )  # fmt: skip
     return sorted(rows, key=lambda r: (place[r["cell_a"]], place[r["cell_b"]], r["metric"]))
@@ -62,17 +64,14 @@ def _comparable(figures: Figures, plan: RunPlan, metric: str) -> Values:
 
 def _differences(values: Values, believed: Mapping[str, bool]) -> Iterable[Difference]:
     """Of the cells that are believed together; of any other two by themselves."""
-    yield from differences({cell: of for cell, of in values.items() if believed.get(cell, True)})
+    yield from differences({cell: of for cell, of in values.items() if believed[cell]})
     for a, b in combinations(values, 2):
-        if not (believed.get(a, True) and believed.get(b, True)):
+        if not (believed[a] and believed[b]):
             yield from differences({a: values[a], b: values[b]})
 
 
-def _answer(found: Difference, smallest: float, believed: Mapping[str, bool]) -> tuple[Answer, str]:
-    """The answer, and for "cannot tell" why."""
-    doubted = [cell for cell in (found.cell_a, found.cell_b) if not believed.get(cell, True)]
-    if doubted:
-        return "cannot tell", f"the verdict on {' and '.join(doubted)} is not valid"
+def answer(found: Difference, smallest: float) -> tuple[Answer, str]:
+    """What may be said of a difference, and for "cannot tell" why. `smallest` is the share worth calling."""
     if found.chance is None or found.interval is None:
         return "cannot tell", f"repeats that both have: {found.pairs}, needed: {FEWEST_FOR_CLAIM}"
     least, most = 1 / (1 + smallest), 1 + smallest
@@ -81,5 +80,9 @@ def _answer(found: Difference, smallest: float, believed: Mapping[str, bool]) ->
     if least <= found.interval[0] and found.interval[1] <= most:
         return "same", ""
     if found.significant:
-        return "cannot tell", f"they differ, but perhaps by less than the {smallest:.3g} that is worth calling"
-    return "cannot tell", "the interval holds 1 and more than the smallest difference worth calling"
+        return "cannot tell", f"they differ, but perhaps by less than {smallest * 100:g} %"
+    return "cannot tell", "the difference is not larger than the noise"
+
+
+def _doubtful(cells: list[str]) -> tuple[Answer, str]:
+    return "cannot tell", f"the verdict on {' and '.join(cells)} is not valid"

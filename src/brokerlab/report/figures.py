@@ -68,11 +68,6 @@ def percent(share: float | None) -> str:
     return f"{text} %"
 
 
-def share(value: float) -> str:
-    """0.02 as 2 %, 0.005 as 0.5 %."""
-    return f"{value * 100:g} %"
-
-
 def cores(value: float | None) -> str:
     return ABSENT if value is None or not _finite(value) else f"{value:.2f} cores"
 
@@ -80,10 +75,6 @@ def cores(value: float | None) -> str:
 def plural(number: int, noun: str) -> str:
     """1 repeat, 2 repeats."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def ratio(value: float | None) -> str:
-    return ABSENT if value is None or not _finite(value) else f"{significant(value)}×"
 
 
 def quantity(metric: str, value: float | None) -> str:

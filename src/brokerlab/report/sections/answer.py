@@ -8,6 +8,7 @@ from collections.abc import Callable
 from brokerlab.report import figures
 from brokerlab.report.markup import Html, tag
 from brokerlab.report.source import Row, Source
+from brokerlab.results.comparison_text import comparison_numbers, comparison_sentence
 
 _RATES = ("received_per_s", "backlog_received_per_s", "sent_per_s")
 _LATENCIES = ("end_to_end_latency_p99_ns", "publish_latency_p99_ns")
@@ -204,30 +205,13 @@ def _comparisons(source: Source, believed: bool) -> Html | None:
 
 
 def _comparison(source: Source, row: Row) -> Html:
-    answer = row["answer"]
+    sentence = comparison_sentence(row, source.label(row["cell_a"]), source.label(row["cell_b"]))
+    metric = tag("b", figures.metric_name(row["metric"]).capitalize())
     unlike = None if row["same_durability"] else tag("span", "different durability", class_="unlike")
+    sign = _SIGNS.get(row["answer"], "?")
     return tag(
         "li",
-        tag("span", _SIGNS.get(answer, "?"), class_=f"sign {answer.replace(' ', '-')}", aria_hidden="true"),
-        tag(
-            "span", tag("b", figures.metric_name(row["metric"]).capitalize()), ": ", _told(source, row), " ", unlike, class_="told"
-        ),
-        tag("span", _numbers(row), class_="where"),
-    )  # fmt: skip
-
-
-def _told(source: Source, row: Row) -> str:
-    """The answer as a sentence."""
-    a, b, answer = source.label(row["cell_a"]), source.label(row["cell_b"]), row["answer"]
-    if answer in ("higher", "lower"):
-        return f"{a} is {answer} than {b}"
-    if answer == "same":
-        return f"{a} and {b} are the same within {figures.share(row['smallest_difference'])}"
-    return f"{a} and {b} cannot be told apart" + (f": {row['reason']}" if row["reason"] else "")
-
-
-def _numbers(row: Row) -> str:
-    """1.25× [1.10×, 1.42×], 5 pairs."""
-    interval = "" if row["low"] is None else f" [{figures.ratio(row['low'])}, {figures.ratio(row['high'])}]"
-    pairs = min(row["n_a"], row["n_b"]) if row["pairs"] is None else row["pairs"]
-    return f"{figures.ratio(row['ratio'])}{interval}, {figures.plural(pairs, 'pair')} of repeats"
+        tag("span", sign, class_=f"sign {row['answer'].replace(' ', '-')}", aria_hidden="true"),
+        tag("span", metric, ": ", sentence, " ", unlike, class_="told"),
+        tag("span", comparison_numbers(row), class_="where"),
+    )
