@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from brokerlab.brokers.contract import Admin, Broker, Cluster
@@ -105,11 +106,9 @@ class Execution:
         try:
             if self._cluster is None:
                 self._delete_leftovers(admin)
-                down.add(
-                    f"destinations in {self._cell.broker}",
-                    lambda: delete_destinations(self._broker, endpoint, self._cell, destinations, groups),
-                    deletion_by_hand(self._broker, endpoint, self._cell, destinations),
-                )
+                theirs = (self._broker, endpoint, self._cell, destinations)
+                delete = partial(delete_destinations, *theirs, groups, waiting=self._say.stage)
+                down.add(f"destinations in {self._cell.broker}", delete, deletion_by_hand(*theirs))
             admin.create(destinations, self._cell.partitions, groups)
             self._check_durability(admin, destinations)
             self._plan_faults(destinations)

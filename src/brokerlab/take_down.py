@@ -55,17 +55,23 @@ def delete_destinations(
     destinations: tuple[str, ...],
     groups: tuple[str, ...],
     patience_s: float = DELETE_PATIENCE_S,
+    waiting: Callable[[str], None] = lambda _text: None,
 ) -> None:
     """Delete them in a broker that the user runs. Each try has a connection of its own: one that was open during the
-    load may have been lost meanwhile. Raises the last error when none succeeds in time."""
+    load may have been lost meanwhile. `waiting` is told once, after a first try that failed. Raises the last error when
+    none succeeds in time."""
     until = time.monotonic() + patience_s
+    has_failed = False
     while True:
         try:
             _delete_once(broker, endpoint, cell, destinations, groups)
             return
-        except (BrokerError, OSError):
+        except (BrokerError, OSError) as error:
             if time.monotonic() >= until:
                 raise
+            if not has_failed:
+                waiting(f"deleting what was made in {broker.name}, for {patience_s:.0f} s at most: {error}")
+                has_failed = True
         time.sleep(TRY_AGAIN_S)
 
 

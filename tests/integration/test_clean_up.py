@@ -32,6 +32,7 @@ broker: memory
 producers: {rate: 200/s, message: 200B}
 consumers: {groups: 1}
 phases: {warm_up: 0s, measure: 1s, drain_limit: 120s}
+retries: 0
 """
 
 

@@ -10,7 +10,7 @@ from brokerlab.judge import limits
 from brokerlab.judge.figures import Row, measured_bounds
 from brokerlab.judge.findings import Findings
 from brokerlab.judge.reasons import EVERYTHING, RATES_AND_LATENCIES, Found, check
-from brokerlab.model.events import AgentDied, BrokerFailed, Death, NodeDied, event_of
+from brokerlab.model.events import AgentDied, BrokerFailed, Death, LeftBehind, NodeDied, event_of
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.tables import LOG_P99
 from brokerlab.results.verdict import Weight
@@ -154,6 +154,14 @@ def rows_quarantined(f: Findings) -> Iterable[Found]:
     for (cell, repeat, table), reasons in sorted(per.items()):
         text = f"{len(reasons)} rows of {table} broke a rule and were left out, the first: {reasons[0]}"
         yield Found(ExecutionId(cell=cell, repeat=repeat), text, float(len(reasons)), 0.0)
+
+
+@check("left_behind", weight="note", cause="broker", affects=(), rule="clean-up failed: what is left, and what to do")
+def left_behind(f: Findings) -> Iterable[Found]:
+    for row in f.events:
+        event = event_of(row)
+        if isinstance(event, LeftBehind):
+            yield Found(ExecutionId.of(row), f"clean-up failed: {event.what}; {event.what_to_do}")
 
 
 @check("errors", weight="note", cause="broker", affects=(), rule="errors that a client reported, by kind")

@@ -288,6 +288,16 @@ def test_a_failed_broker_is_invalid_with_what_it_said() -> None:
     assert "authorisation failed" in reason.text
 
 
+def test_a_clean_up_that_failed_is_a_note_and_changes_no_verdict() -> None:
+    event = {"cell": "c01", "repeat": 1, "source": "runner", "kind": "left_behind", "at_mono_ns": 1,
+             "detail": '{"what": "the stream d: timeout", "what_to_do": "delete it: rm d"}'}  # fmt: skip
+    verdict = judged(findings(events=[event]))
+    (reason,) = verdict.reasons
+    assert (verdict.verdict, reason.code, reason.weight) == ("valid", "left_behind", "note")
+    assert "the stream d: timeout; delete it: rm d" in reason.text
+    assert verdict.exit_code() == judged(findings()).exit_code()
+
+
 def test_every_way_to_fail_under_load_that_is_journalled_is_a_reason() -> None:
     for died in (event() for event in get_args(Death)):
         event = {"cell": "c01", "repeat": 1, "source": "runner", "kind": died.kind, "at_mono_ns": 1, "detail": "{}"}
