@@ -74,5 +74,5 @@ def _probed(name: str, broker: RunningBroker, directory: Path) -> tuple[list[flo
         time.sleep(2)  # its first samples pay for imports
         found = _period([node.pid, probe.pid])
         probe.stdin.close()
-        probe.stdout.read()  # its last words, or it dies of nobody listening
+        probe.stdout.read()  # its last output, or it dies of a broken pipe
     return found

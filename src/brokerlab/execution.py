@@ -49,7 +49,7 @@ class Facts:
 class Execution:
     """Runs one cell once. `attempt` counts from 1: how often this execution was begun, those cut off included.
 
-    `progress` is told what happens, several times a second; `note` gets facts for environment.json as soon as known.
+    `progress` is called with the live line, several times a second; `note` gets facts for environment.json as soon as known.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ def workload(directory: Path, **fields: Any) -> Path:
     """A small workload file; fields given replace those here."""
     whole: dict[str, Any] = {
         "name": "survive",
-        "question": "Is what happened what is told?",
+        "question": "Is what is reported what happened?",
         "broker": "memory",
         "destinations": {"count": 1, "partitions": 2},
         "producers": {"rate": "1_000/s", "message": "200B"},
@@ -159,7 +159,7 @@ def pids(run: RunDirectory, execution: str) -> dict[str, int]:
 
 
 def is_gone(process: psutil.Process) -> bool:
-    """Ended; one that nobody has reaped yet counts, since where we are process 1 may not care."""
+    """Ended; one that has not been reaped yet counts, since process 1 may not do it here."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -171,7 +171,7 @@ def assert_gone(processes: list[psutil.Process], within_s: float) -> None:
 
 
 def last_seconds(directory: Path) -> dict[str, int]:
-    """The last second each agent told of, by agent."""
+    """The last second each agent reported, by agent."""
     last: dict[str, int] = {}
     for row in rows(directory, "activity"):
         last[row["agent"]] = max(last.get(row["agent"], 0), row["second_unix_s"])

@@ -79,14 +79,14 @@ def test_show_says_what_is_incomplete(killed: Killed) -> None:
 
 
 @pytest.fixture(scope="module")
-def analysed(killed: Killed) -> Any:
+def analyzed(killed: Killed) -> Any:
     answer = killed.lab.json("analyze", killed.run.name)
     tables = {t.name: read_rows(killed.run, t) for t in (DELIVERY, RATE_PER_SECOND)}
     return answer, tables
 
 
-def test_what_a_killed_runner_left_can_be_analysed(analysed: Any) -> None:
-    answer, tables = analysed
+def test_what_a_killed_runner_left_can_be_analyzed(analyzed: Any) -> None:
+    answer, tables = analyzed
     verdict = answer["verdict"]
     assert verdict["complete"] is False
     assert [c["repeats_finished"] for c in verdict["cells"]] == [1, 0]
@@ -99,7 +99,7 @@ def test_what_a_killed_runner_left_can_be_analysed(analysed: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def resumed(killed: Killed, analysed: Any) -> subprocess.CompletedProcess[str]:  # noqa: ARG001 - analysed comes before
+def resumed(killed: Killed, analyzed: Any) -> subprocess.CompletedProcess[str]:  # noqa: ARG001 - analyzed comes before
     return killed.lab.call("run", killed.file, "--json")
 
 

@@ -118,7 +118,7 @@ def test_a_full_disk_under_the_cache_is_told_with_its_path(broker: str, small_di
     fill(small_disk)
     said = Lab(small_disk / "home", small_disk / "runs").call("install", broker)
     assert said.returncode == 3, said.stderr
-    assert f"no space left; free are 0 B under {small_disk / 'home'}" in said.stderr
+    assert f"no space left: 0 B free under {small_disk / 'home'}" in said.stderr
     assert "Traceback" not in said.stderr
 
 

@@ -70,7 +70,7 @@ def test_a_missed_objective_makes_the_exit_code_7(missed: tuple[Lab, subprocess.
 def damaged(
     missed: tuple[Lab, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, RunDirectory, Verdict, int]:
-    """A copy of that run in which one segment of arrivals has lost its second half, analysed again."""
+    """A copy of that run in which one segment of arrivals has lost its second half, analyzed again."""
     lab, _ = missed
     original = lab.run()
     root = tmp_path_factory.mktemp("damaged")
@@ -79,7 +79,7 @@ def damaged(
     shutil.rmtree(run.tables)
     run.verdict_file.unlink()
     segments = sorted(run.evidence(ExecutionId(cell="c01", repeat=1)).glob("sequence/*.parquet"))
-    assert len(segments) > 1, "one segment only: there would be no rest to analyse"
+    assert len(segments) > 1, "one segment only: there would be no rest to analyze"
     victim = segments[len(segments) // 2]
     with victim.open("r+b") as file:
         file.truncate(victim.stat().st_size // 2)

@@ -59,7 +59,7 @@ class Consuming:
         return {name: sum(getattr(t, name) for t in totals) for name in ("received", "corrupted", "unexpected")}
 
     def _receive_once(self, now: int) -> None:
-        """Everyone's turn without waiting; when nobody had anything, wait a moment for one of them."""
+        """Ask every consumer without waiting; when none had anything, wait a moment for one of them."""
         self._ticks += 1
         if len(self._receivers) == 1:
             got = self._receivers[0].receive(now + self._wait_ns)

@@ -132,7 +132,7 @@ class Cluster(Protocol):
     def nodes(self) -> tuple[NodeInfo, ...]: ...
 
     def dead_nodes(self) -> tuple[str, ...]:
-        """Names of nodes whose process has ended though nobody stopped it."""
+        """Names of nodes whose process has ended without being stopped."""
 
     def log_tail(self, lines: int = 20) -> str:
         """The last lines of the nodes' logs, for error messages."""

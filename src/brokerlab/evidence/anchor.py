@@ -1,4 +1,4 @@
-"""A directory held by descriptor: it stays the same one when somebody renames it.
+"""A directory held by descriptor: it stays the same one when it is renamed.
 
 So a writer that outlives its runner never writes into the evidence of the next attempt.
 """

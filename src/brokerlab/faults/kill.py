@@ -55,6 +55,6 @@ class KillNode:
         try:
             leader = self._cluster.leading_node(destination)
         except Exception:
-            # While nodes elect, a client library may fail in any way it likes: all of them mean "nobody yet".
+            # While nodes elect, a client library may fail in any way it likes: every failure means "no leader yet".
             return None
         return None if leader == aim.node or leader in self._dead else leader

@@ -18,7 +18,7 @@ Progress = Callable[[str, float], None]  # (what, share done from 0 to 1); the s
 
 
 def silent(what: str, share: float) -> None:
-    """A Progress nobody watches."""
+    """A Progress that is ignored."""
 
 
 def entry(*parts: str) -> Path:

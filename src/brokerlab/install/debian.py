@@ -22,7 +22,7 @@ from brokerlab.install.debian_apt import PrivateApt, UnreachableError, debs_dire
 from brokerlab.install.debian_lock import Package, contradictions, major_of, read_lock, upstream_version
 from brokerlab.install.debian_unpack import relocate, unpack
 
-_FORMAT = 1  # raised when unpacking or relocating changes: older installations are then made anew
+_FORMAT = 1  # raised when unpacking or relocating changes: older installations are then replaced
 _DOWNLOADED = 0.8  # of the whole work
 
 

@@ -1,9 +1,9 @@
 """Lock files for Debian packages: one line per package, `package version architecture sha256`; `#` begins a comment.
 
 A suite may move to a newer version. Then the lock has nothing to say about that package, and the archive's signature
-alone vouches for it; where version and architecture are the lock's, the sha256 must be the lock's too.
+alone guarantees it; where version and architecture are the lock's, the sha256 must be the lock's too.
 
-Made anew by: python -m brokerlab.install.debian_lock SUITE PACKAGE... > broker.lock
+Made by: python -m brokerlab.install.debian_lock SUITE PACKAGE... > broker.lock
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def relocate(root: Path, final: Path) -> int:
     for path in sorted(root.rglob("*")):
         if path.is_symlink() or not path.is_file():
             continue
-        if path.stat().st_mode & 0o6000:  # a cache holds no programs that run with somebody else's rights
+        if path.stat().st_mode & 0o6000:  # a cache holds no programs that run with another user's rights
             path.chmod(path.stat().st_mode & 0o777)
         if path.name.startswith(("ld-linux", "libc.so")):
             continue

@@ -147,7 +147,7 @@ def fetch_with_jgo(artifact: Artifact, scratch: Path) -> Path:
 
 
 def lock_lines(roots: Sequence[str], alone: Sequence[str], scratch: Path) -> list[str]:
-    """A lock made anew: the runtime closure of `roots`, then `alone` without what they depend on. Downloads all."""
+    """A new lock: the runtime closure of `roots`, then `alone` without what they depend on. Downloads all."""
     context = _context(scratch)
     # "!": without it jgo lets every root manage the versions of all others, and one root's parent gave another the
     # client of 3.9. With it the closure is the one Maven itself computes.

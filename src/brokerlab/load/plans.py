@@ -32,7 +32,7 @@ def run_tag(run: str, execution: ExecutionId, attempt: int) -> int:
 
 
 def _spread(count: int, over: int) -> list[tuple[int, ...]]:
-    """Numbers 0 .. count - 1 dealt to at most `over` hands, nobody empty-handed."""
+    """Numbers 0 .. count - 1 split into at most `over` parts, none of them empty."""
     over = max(1, min(over, count))
     return [tuple(range(i, count, over)) for i in range(over)]
 

@@ -76,7 +76,7 @@ class TalkingProcess:
     def _write(self, line: str) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # that it ended is told as an event
+        with contextlib.suppress(BrokenPipeError):  # its end comes as an event
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
 

@@ -98,7 +98,7 @@ def delivery(lanes: DataFrame, activity: DataFrame, executions: DataFrame) -> Da
     )
     joined = executions.join(sf.broadcast(counts), list(_KEY), "left").join(sf.broadcast(strange), list(_KEY), "left")
     filled = joined.na.fill(0, [*COUNTS, "corrupted", "strange"])
-    for name in ("lost", "unknown_absent"):  # nobody was there to receive: nothing can be said to be missing
+    for name in ("lost", "unknown_absent"):  # without consumers nothing can be called missing
         filled = filled.withColumn(name, sf.when(sf.col("group") != NO_GROUP, sf.col(name)).otherwise(sf.lit(0)))
     return declared(filled.withColumn("unexpected", sf.col("never_sent") + sf.col("strange")), DELIVERY)
 

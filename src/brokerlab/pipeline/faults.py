@@ -163,14 +163,14 @@ def _take_over(fault: BegunFault, events: Iterable[Row]) -> dict[str, Any]:
 
 
 def _outage_columns(
-    fault: BegunFault, by_side: Mapping[tuple[str, int, int, str], Row], side: str, somebody: bool
+    fault: BegunFault, by_side: Mapping[tuple[str, int, int, str], Row], side: str, has_clients: bool
 ) -> dict[str, float | bool | None]:
-    """Null where nobody was there to see: a cell without consumers has no delivery outage."""
+    """Null without clients on that side: a cell without consumers has no delivery outage."""
     row = by_side.get((fault.cell, fault.repeat, fault.number, side))
     rest_ns = fault.until_mono_ns - fault.from_mono_ns
     whole, lane = (row["whole_ns"], row["lane_ns"]) if row is not None else (rest_ns, rest_ns)
     return {
-        f"{side}_outage_s": whole / 1e9 if somebody else None,
-        f"{side}_outage_lane_s": lane / 1e9 if somebody else None,
-        f"{side}_recovered": (row is not None and row["recovered"]) if somebody else None,
+        f"{side}_outage_s": whole / 1e9 if has_clients else None,
+        f"{side}_outage_lane_s": lane / 1e9 if has_clients else None,
+        f"{side}_recovered": (row is not None and row["recovered"]) if has_clients else None,
     }

@@ -60,7 +60,7 @@ class LaneAccount:
     recovered: int
     unknown_absent: int
     aborted_read: int
-    never_sent: int  # deliveries of numbers nobody sent
+    never_sent: int  # deliveries of numbers that were never sent
     lost_first: Int64s
     lost_last: Int64s
 

@@ -17,7 +17,7 @@ _SERIES = ("cell", "repeat", "subject", "metric", "unit")
 def reading_per_second(reading: DataFrame, rates: DataFrame) -> DataFrame:
     """Gauges as the mean of the second; counters (`..._total`) as increase / time since the reading before.
 
-    A counter that falls was started anew: that step is left out. `rates` is rate_per_second, which says when phases
+    A counter that falls has been restarted: that step is left out. `rates` is rate_per_second, which says when phases
     began; readings before the measure phase count as warm-up, those after it as drain.
     """
     rows = declared(reading, READING)

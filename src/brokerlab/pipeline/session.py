@@ -32,7 +32,7 @@ MEMORY_VARIABLE = "BROKERLAB_SPARK_DRIVER_MEMORY"
 JVM_END_LIMIT_S = 60.0
 
 SETTINGS = {
-    "spark.ui.enabled": "false",  # nobody looks at it, and it costs start-up time and a port
+    "spark.ui.enabled": "false",  # not used, and it costs start-up time and a port
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",  # an overflow is an error, not a wrong number

@@ -53,7 +53,7 @@ def steadiness(rates: DataFrame, latency: DataFrame) -> DataFrame:
 def _points(rates: DataFrame, latency: DataFrame) -> DataFrame:
     """(cell, repeat, series, second_unix_s, x) for the whole seconds of the measure phase.
 
-    A second in which nobody wrote anything is a second with zero messages; a second without samples has no p99.
+    A second in which no agent wrote anything is a second with zero messages; a second without samples has no p99.
     """
     bounds = measured_seconds(rates)
     key = ("cell", "repeat", "second_unix_s")

@@ -1,4 +1,4 @@
-"""What the probe process is told: one JSON line on its standard input."""
+"""The plan of the probe process: one JSON line on its standard input."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def descendants(roots: Iterable[int]) -> set[int]:
 
 
 def _kernel_threads() -> tuple[int, ...]:
-    """The parent of all kernel threads; nobody, where a container does not show it."""
+    """The parent of all kernel threads; None where a container does not show it."""
     try:
         name = Path("/proc/2/comm").read_text()
     except OSError:

@@ -37,7 +37,7 @@ class LocalProbes:
         self._directory = Path(plan.directory)
         self._cpu = host.CpuTimes()
         self._processes = [ProcessProbe(name, pid) for name, pid in [*watched, ("probe", own)]]
-        # A runner that has gone already leaves us to process 1, which is everyone's parent: not ours.
+        # A runner that has gone already leaves us to process 1, which is the parent of every orphan: not ours.
         runner = [runner_pid] if runner_pid > 1 else []
         self._foreign = ForeignCpu([*(pid for _, pid in watched), own, *runner])
         self.failures: dict[str, int] = {}
@@ -66,7 +66,7 @@ class LocalProbes:
 
 
 class BrokerProbeThread(threading.Thread):
-    """A broker's own figures, asked for in a thread: a node that takes seconds to answer delays nobody else."""
+    """A broker's own figures, asked for in a thread: a node that takes seconds to answer delays no other probe."""
 
     def __init__(self, probe: BrokerProbe, interval_s: float) -> None:
         super().__init__(name="broker-probe", daemon=True)

@@ -206,7 +206,7 @@ class Supervisor:
 
 
 def _leave_parent() -> None:
-    """Let go of the pipes to the command that started us, so that nobody waits for their end."""
+    """Let go of the pipes to the command that started us, so that it does not wait for their end."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)

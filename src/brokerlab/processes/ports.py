@@ -10,7 +10,7 @@ from brokerlab.errors import MachineError
 
 
 class HeldPorts:
-    """`count` different ports of 127.0.0.1 that nobody but our servers gets as long as this object lives.
+    """`count` different ports of 127.0.0.1 that only our servers get as long as this object lives.
 
     A server may take seconds until it listens, and longer when it is started again. So each port is bound here all the
     time: the kernel gives it to no connection and to no other program that asks for a free one. As our socket is

@@ -82,7 +82,7 @@ class Source:
         return list(found.items())
 
     def security(self, cell: str) -> str:
-        """ "TLS and password", or "none". Never more: the plan has references only, and they are nobody's business."""
+        """ "TLS and password", or "none". No more than that: the references in the plan do not belong in a report."""
         plan = self.cell_plan(cell)
         return plan.security.words() if plan is not None and plan.security is not None else "none"
 

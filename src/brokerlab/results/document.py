@@ -1,4 +1,4 @@
-"""Reading one JSON document of a run. What cannot be read is told by its file, what is wrong in it and what to do."""
+"""Reading one JSON document of a run. An error names the file, what is wrong in it and what to do."""
 
 from __future__ import annotations
 

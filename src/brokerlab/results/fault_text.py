@@ -22,7 +22,7 @@ def take_over_text(row: Mapping[str, Any]) -> str:
 
 
 def outage_text(row: Mapping[str, Any], side: str) -> str:
-    """An outage with its unit; "more than" where nothing ended it; "-" where nobody was there to see."""
+    """An outage with its unit; "more than" where nothing ended it; "-" without clients on that side."""
     outage_s = row[f"{side}_outage_s"]
     if outage_s is None:
         return "-"

@@ -23,7 +23,7 @@ class Estimate:
 
     seconds: float
     evidence_bytes: float
-    broker_data_bytes: float | None  # None: a closed loop sends as fast as it can, so nobody knows
+    broker_data_bytes: float | None  # None: a closed loop sends as fast as it can, so it is not known
 
 
 def mean_rate_per_s(cell: CellPlan) -> float | None:

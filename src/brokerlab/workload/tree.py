@@ -225,7 +225,7 @@ def apply_override(tree: Tree, override: str) -> Problem | None:
     text, equals, value = override.partition("=")
     name = text.strip()
     hide = _may_be_secret(name, value) and not is_reference(value.strip())
-    if hide and not equals:  # somebody forgot the sign: what follows the name is the value
+    if hide and not equals:  # the sign was forgotten: what follows the name is the value
         named = SECRET_NAME.search(text)
         text = text[: named.end()] if named else text
     flag = f"--set {text}=..." if hide and equals else f"--set {text}{equals}{value}"

@@ -1,4 +1,4 @@
-"""The progress line says what was seen, and nothing of what nobody looked at."""
+"""The progress line says what was seen, and nothing that was not looked at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One analysed synthetic run for all table tests: Spark jobs are few, oracles are many."""
+"""One analyzed synthetic run for all table tests: Spark jobs are few, oracles are many."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_cell_without_consumers_states_nothing_about_loss(tmp_path: Path) -> Non
     assert re.findall(r'data-label="(Sent|Received)"', headline) == ["Sent"], "a rate of sends is none of deliveries"
 
 
-def test_reading_a_run_that_was_not_analysed(tmp_path: Path) -> None:
+def test_reading_a_run_that_was_not_analyzed(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
     assert read_table(run, DELIVERY).num_rows == 0
     with pytest.raises(NotFoundError, match="no verdict yet"):

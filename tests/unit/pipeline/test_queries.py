@@ -1,4 +1,4 @@
-"""Queries side by side: after an error or Ctrl-C nobody waits for one that will never answer."""
+"""Queries side by side: after an error or Ctrl-C no caller waits for one that will never answer."""
 
 from __future__ import annotations
 

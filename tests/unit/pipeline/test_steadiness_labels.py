@@ -39,7 +39,7 @@ def found(spark: SparkSession) -> dict[tuple[str, str], dict[str, Any]]:
     for cell, series in SENT.items():
         for i, x in enumerate(series):
             if cell == "even" and i == 20:
-                continue  # nobody wrote anything in this second: it counts as zero
+                continue  # no agent wrote anything in this second: it counts as zero
             row = {c.name: 0 for c in RATE_PER_SECOND.columns if c.type == "long"}
             rates.append({**row, "cell": cell, "repeat": 1, "second_unix_s": i, "phase": "measure", "role": "producer",
                           "group": "", "sent": int(x)})  # fmt: skip
