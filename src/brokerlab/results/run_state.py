@@ -22,7 +22,7 @@ ENDED = ("finished", "failed")
 
 
 @dataclass(frozen=True)
-class ExecutionState:
+class ExecutionOverview:
     """`state` is finished, running, interrupted, failed or waiting; "running" without a runner means it was cut off."""
 
     cell: str
@@ -32,13 +32,13 @@ class ExecutionState:
 
 
 @dataclass(frozen=True)
-class RunState:
+class RunOverview:
     """A run as it stands now. `verdict` is None until the run has been analyzed."""
 
     run: RunDirectory
     plan: RunPlan
     in_progress: bool
-    executions: list[ExecutionState]
+    executions: list[ExecutionOverview]
     verdict: Verdict | None
 
     @property
@@ -59,13 +59,13 @@ class RunState:
         return "failed" if all(e.state in ENDED for e in self.executions) else "incomplete"
 
 
-def run_state(run: RunDirectory) -> RunState:
+def run_state(run: RunDirectory) -> RunOverview:
     """Reads plan.json, state.json and verdict.json; DamagedFileError where one of them is damaged."""
     plan, running = run.plan(), in_progress(run)
-    return RunState(run, plan, running, execution_states(run, plan, running), run.verdict())
+    return RunOverview(run, plan, running, execution_states(run, plan, running), run.verdict())
 
 
-def execution_states(run: RunDirectory, plan: RunPlan, running: bool) -> list[ExecutionState]:
+def execution_states(run: RunDirectory, plan: RunPlan, running: bool) -> list[ExecutionOverview]:
     """Every planned execution in order, then the extra ones, with what state.json says about each."""
     document = run.state()
     states = []
@@ -74,7 +74,7 @@ def execution_states(run: RunDirectory, plan: RunPlan, running: bool) -> list[Ex
         reason = document.of(execution).reason
         if state == "running" and not running:
             state, reason = "interrupted", reason or "cut off: its runner is gone; its evidence is kept"
-        states.append(ExecutionState(execution.cell, execution.repeat, state, reason))
+        states.append(ExecutionOverview(execution.cell, execution.repeat, state, reason))
     return states
 
 

@@ -14,7 +14,7 @@ from brokerlab.cli.verdict_text import left_out_lines, summary_lines, terminal_w
 if TYPE_CHECKING:
     from brokerlab.model.plan import RunPlan
     from brokerlab.results.directory import RunDirectory
-    from brokerlab.results.run_state import RunState
+    from brokerlab.results.run_state import RunOverview
 
 
 @click.command()
@@ -81,7 +81,7 @@ def _asked_lines(name: str, plan: RunPlan) -> list[str]:
     return [*lines, *left_out_lines(plan)]
 
 
-def _state_lines(now: RunState) -> list[str]:
+def _state_lines(now: RunOverview) -> list[str]:
     """How many executions are finished; the others by name, with the reason."""
     lines = [f"state:    {now.word}, {now.finished} of {len(now.executions)} executions finished"]
     labels = {c.cell: c.label for c in now.plan.cells}
