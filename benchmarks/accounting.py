@@ -43,7 +43,7 @@ def _costs(size: int) -> tuple[float, float, float]:
     def stamp() -> None:
         nonlocal index
         slot, n = pool.take(BLOCK)
-        marker.stamp(slot, index, scheduled[:n], now_ns)
+        marker.stamp(slot, index, scheduled[:n], now_ns, 0)
         index += n
 
     ledger = producer_ledger(SHAPE)
@@ -61,7 +61,7 @@ def _costs(size: int) -> tuple[float, float, float]:
 
     stamp()
     slot, n = pool.take(BLOCK)
-    marker.stamp(slot, index, scheduled[:n], now_ns)
+    marker.stamp(slot, index, scheduled[:n], now_ns, 0)
     payloads = [pool.buffer[o : o + size].tobytes() for o in pool.offsets[slot : slot + n].tolist()]
     arrived = Deliveries.from_payloads(payloads, time.monotonic_ns())
     receiving = consumer_ledger(SHAPE)

@@ -29,7 +29,8 @@ uint64_t bl_checksum(const uint8_t *message, int64_t length);
 uint64_t bl_body_sum(const uint8_t *message, int64_t length);
 void bl_stamp(uint8_t *buffer, const int64_t *offsets, const uint64_t *body_sums, int64_t first_slot, int64_t n,
               const int32_t *pattern, int64_t pattern_length, int64_t first_index, const int64_t *scheduled_ns,
-              int64_t handed_ns, int64_t *next_sequence, int32_t *partitions, int64_t *sequences);
+              int64_t handed_ns, int64_t free_since_ns, int64_t *next_sequence, int32_t *partitions,
+              int64_t *sequences);
 void bl_unstamp(const int32_t *partitions, int64_t from, int64_t n, int64_t *next_sequence);
 
 /* ---- rows that leave a ledger ---- */
@@ -62,7 +63,7 @@ void bl_producer_ledger_free(bl_producer_ledger *);
 void bl_due(bl_producer_ledger *, const int64_t *scheduled_ns, const int32_t *pattern, int64_t pattern_length,
             int64_t first_index, int64_t n);
 void bl_sent(bl_producer_ledger *, int64_t first_index, const int64_t *scheduled_ns, const int32_t *partitions,
-             const int64_t *sequences, const int32_t *lengths, int64_t handed_ns, int64_t n);
+             const int64_t *sequences, const int32_t *lengths, int64_t handed_ns, int64_t free_since_ns, int64_t n);
 int64_t bl_settled(bl_producer_ledger *, const int64_t *indices, const uint8_t *outcomes, const int64_t *at_ns,
                    int64_t n);
 int64_t bl_expire(bl_producer_ledger *, int64_t sent_before_ns, int64_t now_ns);
@@ -122,6 +123,7 @@ typedef struct {
     int64_t end_ns, timeout_ns, last_expiry_ns, settled_since;
     int64_t tick_ns, tick_least_ns, tick_most_ns, ticks_per_latency, expire_every_ns;
     int64_t buffer_full, expired;
+    int64_t free_since_ns; /* open loop: when the client last took fewer messages than were due */
     /* reports of the client; `reported` of them wait for Python to say what codes other than 0 mean */
     int64_t *indices;
     int32_t *codes;

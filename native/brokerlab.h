@@ -29,9 +29,14 @@ typedef struct {
     uint32_t length;
     int64_t sequence, scheduled_ns;
     uint64_t checksum;
-    int64_t handed_ns;
+    int64_t sent_ns; /* scheduled_ns plus our own lateness */
 } bl_header;
 _Static_assert(sizeof(bl_header) == BL_HEADER_BYTES, "the header has no padding");
+
+/* How late we ourselves were: since the message was due, or since the client last took fewer than were due. */
+static inline int64_t bl_lateness(int64_t scheduled_ns, int64_t handed_ns, int64_t free_since_ns) {
+    return handed_ns - (scheduled_ns > free_since_ns ? scheduled_ns : free_since_ns);
+}
 
 /* ---- interval.c: counters and histograms by destination, second and phase ---- */
 #define BL_BITS 7

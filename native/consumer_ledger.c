@@ -96,7 +96,7 @@ void bl_received(consumer_ledger *l, const uint64_t *addresses, const int32_t *l
         s->counter[BL_REDELIVERED] += redelivered[i] != 0;
         s->counter[BL_BYTES] += lengths[i];
         bl_record(s, BL_END_TO_END, arrived_ns - h.scheduled_ns);
-        bl_record(s, BL_END_TO_END_FROM_SEND, arrived_ns - h.handed_ns);
+        bl_record(s, BL_END_TO_END_FROM_SEND, arrived_ns - h.sent_ns);
         add_to_run(l, &h, arrived_ns, positions[i], redelivered[i] != 0, epoch);
         if (l->keep_messages) {
             bl_message_row *row = bl_rows_grow(&l->messages);

@@ -51,12 +51,12 @@ uint64_t bl_body_sum(const uint8_t *message, int64_t length) {
 
 /* Stamp n messages in consecutive slots of a payload pool whose constant header fields are already there.
  * Partitions follow the pattern by message number; each lane's sequence goes on from next_sequence. All are handed over at
- * one time; what the client does not take is stamped again when it is offered again. */
+ * one time; what the client does not take is stamped again when it is offered again. For as long as the client took
+ * nothing, until free_since_ns, the wait is not ours: sent_ns leaves it out. */
 void bl_stamp(uint8_t *buffer, const int64_t *offsets, const uint64_t *body_sums, int64_t first_slot, int64_t n,
               const int32_t *pattern, int64_t pattern_length, int64_t first_index, const int64_t *scheduled_ns,
-              int64_t handed_ns, int64_t *next_sequence, int32_t *partitions, int64_t *sequences) {
+              int64_t handed_ns, int64_t free_since_ns, int64_t *next_sequence, int32_t *partitions, int64_t *sequences) {
     const uint64_t *k = keys_for(8);
-    uint64_t handed_sum = (uint64_t)handed_ns * k[5];
     int64_t at = first_index % pattern_length;
     for (int64_t i = 0; i < n; i++) {
         int32_t partition = pattern[at];
@@ -65,10 +65,11 @@ void bl_stamp(uint8_t *buffer, const int64_t *offsets, const uint64_t *body_sums
         h->partition = (uint16_t)partition;
         h->sequence = next_sequence[partition]++;
         h->scheduled_ns = scheduled_ns[i];
-        h->handed_ns = handed_ns;
+        h->sent_ns = scheduled_ns[i] + bl_lateness(scheduled_ns[i], handed_ns, free_since_ns);
         uint64_t w[4];
         memcpy(w, h, sizeof w);
-        h->checksum = w[0] * k[0] + w[1] * k[1] + w[2] * k[2] + w[3] * k[3] + handed_sum + body_sums[first_slot + i];
+        h->checksum = w[0] * k[0] + w[1] * k[1] + w[2] * k[2] + w[3] * k[3] + (uint64_t)h->sent_ns * k[5] +
+                      body_sums[first_slot + i];
         partitions[i] = partition;
         sequences[i] = h->sequence;
     }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 typedef struct {
-    int64_t scheduled_ns, handed_ns, sequence;
+    int64_t scheduled_ns, handed_ns, sent_ns, sequence;
     int32_t partition;
     int32_t open;
 } flight;
@@ -82,17 +82,20 @@ void bl_due(producer_ledger *l, const int64_t *scheduled_ns, const int32_t *patt
     }
 }
 
-/* n messages, numbered from first_index, were handed over at handed_ns and taken by the client. */
+/* n messages, numbered from first_index, were handed over at handed_ns and taken by the client, which had last taken fewer
+ * than were due at free_since_ns. */
 void bl_sent(producer_ledger *l, int64_t first_index, const int64_t *scheduled_ns, const int32_t *partitions,
-             const int64_t *sequences, const int32_t *lengths, int64_t handed_ns, int64_t n) {
+             const int64_t *sequences, const int32_t *lengths, int64_t handed_ns, int64_t free_since_ns, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         bl_slot *s = bl_slot_at(&l->intervals, scheduled_ns[i], partitions[i]);
         s->counter[BL_C_SENT]++;
         s->counter[BL_BYTES] += lengths[i];
         l->total_bytes += lengths[i];
-        bl_record(s, BL_SEND_DELAY, handed_ns - scheduled_ns[i]);
+        int64_t late_ns = bl_lateness(scheduled_ns[i], handed_ns, free_since_ns);
+        bl_record(s, BL_SEND_DELAY, late_ns);
         add_to_range(l, BL_SENT, partitions[i], sequences[i]);
-        l->ring[(first_index + i) & l->mask] = (flight){scheduled_ns[i], handed_ns, sequences[i], partitions[i], 1};
+        l->ring[(first_index + i) & l->mask] =
+            (flight){scheduled_ns[i], handed_ns, scheduled_ns[i] + late_ns, sequences[i], partitions[i], 1};
     }
     l->next = first_index + n;
     l->in_flight += n;
@@ -112,7 +115,7 @@ static int settle(producer_ledger *l, int64_t index, int outcome, int64_t at_ns)
     s->counter[BL_C_ACKNOWLEDGED + outcome]++;
     if (outcome == BL_ACKNOWLEDGED) {
         bl_record(s, BL_PUBLISH, at_ns - f->scheduled_ns);
-        bl_record(s, BL_PUBLISH_FROM_SEND, at_ns - f->handed_ns);
+        bl_record(s, BL_PUBLISH_FROM_SEND, at_ns - f->sent_ns);
     }
     add_to_range(l, outcome, f->partition, f->sequence);
     if (l->keep_messages) {

@@ -68,13 +68,14 @@ static int64_t offer(sender *s, int64_t wanted, int64_t now_ns) {
         for (int64_t i = 0; i < n; i++) scheduled[i] = now_ns;
     }
     bl_stamp(s->buffer, s->offsets, s->body_sums, slot, n, s->pattern, s->pattern_length, s->index, scheduled,
-             handed_ns, s->next_sequence, s->partitions, s->sequences);
+             handed_ns, s->free_since_ns, s->next_sequence, s->partitions, s->sequences);
     int64_t taken = s->send(s->client, s->buffer, s->offsets + slot, s->lengths + slot, s->partitions,
                             s->keys ? s->keys + 4 * in_pattern : NULL, s->index, n);
     if (taken < n) bl_unstamp(s->partitions, taken, n, s->next_sequence);
     if (taken) {
         if (s->window) bl_due(s->ledger, scheduled, s->pattern, s->pattern_length, s->index, taken);
-        bl_sent(s->ledger, s->index, scheduled, s->partitions, s->sequences, s->lengths + slot, handed_ns, taken);
+        bl_sent(s->ledger, s->index, scheduled, s->partitions, s->sequences, s->lengths + slot, handed_ns,
+                s->free_since_ns, taken);
         s->position += taken;
         s->index += taken;
         s->in_flight += taken;
@@ -94,6 +95,7 @@ static int send_due(sender *s, int64_t now_ns, int64_t until_ns) {
         if (must_wait_for_slots(s)) return NEEDS_SLOTS;
         if (offer(s, s->noted - s->at, now_ns) < 0) {
             s->buffer_full++;
+            s->free_since_ns = bl_now_ns();
             break;
         }
         if (bl_now_ns() >= until_ns) return 0;

@@ -31,11 +31,13 @@ Latencies, of every message:
 
 {_MEASURES}
 
-A message is handed over when the engine begins to stamp and send the block in which its client takes it; a message that
-the client did not take is stamped again when it is offered again. So send_delay is our own lateness, or the time for which
-the client's buffer was full, and what the client then does with the message is part of the latencies. Message by message
-publish_latency = send_delay + publish_latency_from_send, and likewise end to end. In a closed loop a message is scheduled
-when it is handed over. Runs of version 0.1.0 have no latencies from send.
+send_delay is our own lateness: from the time a message was due, or from the time at which the client last took fewer
+messages than were due if that is later, to the time at which the engine begins to hand over the block in which the client
+takes it. A wait for a client whose buffer is full or whose connection is lost is therefore part of the latencies and not of
+send_delay; `buffer_full` counts it. Time sent = time scheduled + send_delay, so message by message publish_latency =
+send_delay + publish_latency_from_send, and likewise end to end: the latencies from send are the same without our lateness.
+In a closed loop a message is scheduled when it is sent. Runs of version 0.1.0 have no latencies from send, and their
+send_delay includes the wait for the client.
 
 Histograms are log-linear: bucket = (shift << 7) + (value >> shift), shift = max(bit_length(value) - 8, 0); a bucket is at most 0.78 %
 of its value wide. Merging adds counts. A quantile q is the upper bound of the bucket that holds the sample of rank

@@ -153,7 +153,7 @@ def stamped(producer: int, partitions: np.ndarray, sequences: list[int], size: i
     headers["magic"], headers["version"], headers["run_tag"] = MAGIC, VERSION, RUN_TAG
     headers["producer"], headers["partition"], headers["length"] = producer, partitions, size
     headers["sequence"] = sequences
-    headers["scheduled_mono_ns"] = headers["handed_over_mono_ns"] = time.monotonic_ns()
+    headers["scheduled_mono_ns"] = headers["sent_mono_ns"] = time.monotonic_ns()
     rows[:, :HEADER_BYTES] = headers.view(np.uint8).reshape(n, HEADER_BYTES)
     words = rows.view(np.uint64)
     words[:, CHECKSUM_WORD] = (words * checksum_keys(size // 8)).sum(axis=1, dtype=np.uint64)

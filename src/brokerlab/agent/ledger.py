@@ -88,6 +88,13 @@ class ConsumerTotals(NamedTuple):
     bytes: int
 
 
+def lateness_ns(scheduled_ns: Int64s, handed_ns: int, free_since_ns: int) -> Int64s:
+    """How late we ourselves were with each message: since it was due, or since the client last took fewer than were due.
+    While a client's buffer is full or its connection is lost, the wait is not ours."""
+    late: Int64s = handed_ns - np.maximum(scheduled_ns, free_since_ns)
+    return late
+
+
 class ProducerLedger(Protocol):
     def start(self, unix_minus_mono_ns: int, measure_from_ns: int) -> None:
         """Before the first message: how the clocks relate, and when the measure phase begins (monotonic)."""
@@ -96,9 +103,17 @@ class ProducerLedger(Protocol):
         """The schedule made these due, whether or not the client takes them. Message i has pattern[i % len]."""
 
     def sent(
-        self, first_index: int, scheduled_ns: Int64s, partitions: Int32s, sequences: Int64s, lengths: Int32s, at_ns: int
+        self,
+        first_index: int,
+        scheduled_ns: Int64s,
+        partitions: Int32s,
+        sequences: Int64s,
+        lengths: Int32s,
+        handed_ns: int,
+        free_since_ns: int = 0,
     ) -> None:
-        """The client took these, handed over at `at_ns`. Message numbers go up by one without gaps."""
+        """The client took these, handed over at `handed_ns`; it last took fewer than were due at `free_since_ns`. Message
+        numbers go up by one without gaps."""
 
     def settled(self, settlements: Settlements) -> int:
         """What the client learnt; returns how many were open. A message that was given up before stays unknown."""

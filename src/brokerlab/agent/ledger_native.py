@@ -124,7 +124,14 @@ class NativeProducerLedger:
         self._lib.bl_due(self.handle, address(scheduled_ns), *pattern, first_index, len(scheduled_ns))
 
     def sent(
-        self, first_index: int, scheduled_ns: Int64s, partitions: Int32s, sequences: Int64s, lengths: Int32s, at_ns: int
+        self,
+        first_index: int,
+        scheduled_ns: Int64s,
+        partitions: Int32s,
+        sequences: Int64s,
+        lengths: Int32s,
+        handed_ns: int,
+        free_since_ns: int = 0,
     ) -> None:
         self._lib.bl_sent(
             self.handle,
@@ -133,7 +140,8 @@ class NativeProducerLedger:
             address(partitions),
             address(sequences),
             address(lengths),
-            at_ns,
+            handed_ns,
+            free_since_ns,
             len(scheduled_ns),
         )
 

@@ -21,6 +21,7 @@ from brokerlab.agent.ledger import (
     LedgerShape,
     ProducerTotals,
     Rows,
+    lateness_ns,
 )
 from brokerlab.model.blocks import ACKNOWLEDGED, Deliveries, Int32s, Int64s, Settlements
 from brokerlab.model.header import CHECKSUM_WORD, HEADER, HEADER_BYTES, MAGIC, VERSION, checksum_keys
@@ -107,7 +108,8 @@ class NumpyProducerLedger:
         self._intervals = _Intervals(shape.partitions)
         self._mask = shape.ring_size - 1
         self._scheduled = np.zeros(shape.ring_size, np.int64)
-        self._sent_at = np.zeros(shape.ring_size, np.int64)
+        self._handed = np.zeros(shape.ring_size, np.int64)
+        self._sent = np.zeros(shape.ring_size, np.int64)  # scheduled plus our own lateness
         self._sequence = np.zeros(shape.ring_size, np.int64)
         self._partition = np.zeros(shape.ring_size, np.int32)
         self._open = np.zeros(shape.ring_size, bool)
@@ -128,15 +130,23 @@ class NumpyProducerLedger:
             self._intervals.add(scheduled_ns, partitions, {"due": np.ones(n, np.int64)})
 
     def sent(
-        self, first_index: int, scheduled_ns: Int64s, partitions: Int32s, sequences: Int64s, lengths: Int32s, at_ns: int
+        self,
+        first_index: int,
+        scheduled_ns: Int64s,
+        partitions: Int32s,
+        sequences: Int64s,
+        lengths: Int32s,
+        handed_ns: int,
+        free_since_ns: int = 0,
     ) -> None:
         n = len(scheduled_ns)
         if n == 0:
             return
         counters: dict[str, npt.NDArray[Any]] = {"sent": np.ones(n, np.int64), "bytes": lengths}
-        self._intervals.add(scheduled_ns, partitions, counters, {"send_delay": at_ns - scheduled_ns})
+        late_ns = lateness_ns(scheduled_ns, handed_ns, free_since_ns)
+        self._intervals.add(scheduled_ns, partitions, counters, {"send_delay": late_ns})
         slots = np.arange(first_index, first_index + n) & self._mask
-        self._scheduled[slots], self._sent_at[slots] = scheduled_ns, at_ns
+        self._scheduled[slots], self._handed[slots], self._sent[slots] = scheduled_ns, handed_ns, scheduled_ns + late_ns
         self._sequence[slots], self._partition[slots], self._open[slots] = sequences, partitions, True
         self._next = first_index + n
         self._totals["in_flight"] += n
@@ -183,7 +193,7 @@ class NumpyProducerLedger:
             scheduled, partitions = self._scheduled[chosen], self._partition[chosen]
             measured = {
                 "publish_latency": at_ns[of] - scheduled,
-                "publish_latency_from_send": at_ns[of] - self._sent_at[chosen],
+                "publish_latency_from_send": at_ns[of] - self._sent[chosen],
             }
             counters = {name: np.ones(len(chosen), np.int64)}
             self._intervals.add(scheduled, partitions, counters, measured if outcome == ACKNOWLEDGED else {})
@@ -200,7 +210,7 @@ class NumpyProducerLedger:
     def expire(self, sent_before_ns: int, now_ns: int) -> int:
         indices = np.arange(self._lowest_open, self._next)
         slots = indices & self._mask
-        old = int(np.searchsorted(self._sent_at[slots], sent_before_ns, side="left"))
+        old = int(np.searchsorted(self._handed[slots], sent_before_ns, side="left"))
         given_up = indices[:old][self._open[slots[:old]]]
         n = len(given_up)
         self._settle(given_up, np.full(n, UNKNOWN, np.int64), np.full(n, now_ns, np.int64))
@@ -264,7 +274,7 @@ class NumpyConsumerLedger:
         at_ns = deliveries.arrived_mono_ns
         measured = {
             "end_to_end_latency": at_ns - scheduled,
-            "end_to_end_latency_from_send": at_ns - h["handed_over_mono_ns"].astype(np.int64),
+            "end_to_end_latency_from_send": at_ns - h["sent_mono_ns"].astype(np.int64),
         }
         self._intervals.add(scheduled, partitions, counters, measured)
         self._number(h, at_ns, deliveries.positions[good], again, epoch)

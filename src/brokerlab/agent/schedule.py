@@ -33,9 +33,15 @@ class Schedule:
 
     def __init__(self, plan: SchedulePlan, phases: PhasesPlan, *, seed: int, producer: int, producers: int) -> None:
         self.end_ns = round((phases.warm_up_s + phases.measure_s) * SECOND_NS)
+        self._plan = plan
         self._last_ns = 0
         self._over = False
         self._next = _sequence(plan, self.end_ns, seed, producer, producers)
+
+    def expected_by(self, offset_ns: int) -> int:
+        """How many are due by then: exactly but for Poisson arrivals, of which this is the mean."""
+        elapsed_s = min(max(offset_ns, 0), self.end_ns) / SECOND_NS
+        return int(_cumulative(self._plan, self.end_ns / SECOND_NS, elapsed_s))
 
     def due_offsets_ns(self, count: int) -> Int64s:
         """The next `count` due times; fewer, and from then on none, when the measure phase ends before."""
@@ -73,6 +79,20 @@ def _sequence(plan: SchedulePlan, end_ns: int, seed: int, producer: int, produce
             raise ValueError("a ramp needs its final rate")
         inverse = _ramp(rate, plan.ramp_to_rate_per_s, end_ns / SECOND_NS)
     return _inverted(inverse, (producer % producers) / producers)
+
+
+def _cumulative(plan: SchedulePlan, end_s: float, elapsed_s: float) -> float:
+    """Messages of one producer in the first `elapsed_s`."""
+    rate = plan.rate_per_s or 0.0
+    if plan.arrival == "burst":
+        burst_s, every_s = plan.burst_s or 0.0, plan.burst_every_s or 1.0
+        periods, rest_s = divmod(elapsed_s, every_s)
+        fast_s = periods * burst_s + min(rest_s, burst_s)
+        return (plan.burst_rate_per_s or 0.0) * fast_s + rate * (elapsed_s - fast_s)
+    if plan.arrival == "ramp" and end_s > 0:
+        slope = ((plan.ramp_to_rate_per_s or 0.0) - rate) / end_s
+        return rate * elapsed_s + slope * elapsed_s * elapsed_s / 2
+    return rate * elapsed_s
 
 
 def _uniform(rate_per_s: float, producer: int, producers: int) -> Callable[[int], Int64s]:

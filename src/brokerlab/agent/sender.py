@@ -39,6 +39,7 @@ class SenderState:
     __slots__ = (
         "at",  # position in the due times of the next message to send
         "buffer_full",
+        "free_since_ns",  # when the client last took fewer than were due
         "in_flight",
         "index",  # number of the next message
         "last_expiry_ns",
@@ -48,7 +49,7 @@ class SenderState:
     )
 
     def __init__(self, tick_ns: int) -> None:
-        self.at = self.buffer_full = self.in_flight = self.index = 0
+        self.at = self.buffer_full = self.free_since_ns = self.in_flight = self.index = 0
         self.last_expiry_ns = self.noted = self.settled_since = 0
         self.tick_ns = tick_ns
 
@@ -233,6 +234,7 @@ class Sender:
 
     def _note_full(self) -> None:
         self.state.buffer_full += 1
+        self.state.free_since_ns = time.monotonic_ns()
         self.is_full = True
 
     def _send(self, wanted: int, scheduled_ns: int | None) -> tuple[int, int]:
@@ -244,8 +246,10 @@ class Sender:
         due = self._due[self.state.at : self.state.at + n]
         scheduled = due if scheduled_ns is None else np.full(n, scheduled_ns, np.int64)
         # What the client does with them, and whom it wakes, is part of the way, not of our lateness.
-        handed_over_ns = time.monotonic_ns() if scheduled_ns is None else scheduled_ns
-        partitions, sequences = self._stamper.stamp(slot, self.state.index, scheduled, handed_over_ns)
+        handed_ns = time.monotonic_ns() if scheduled_ns is None else scheduled_ns
+        partitions, sequences = self._stamper.stamp(
+            slot, self.state.index, scheduled, handed_ns, self.state.free_since_ns
+        )
         pool = self._pool
         lengths = pool.lengths[slot : slot + n]
         keys = pool.key_pattern
@@ -262,7 +266,9 @@ class Sender:
         if taken:
             if self._window is not None:
                 self.ledger.due(self.state.index, scheduled, pool.partition_pattern)
-            self.ledger.sent(self.state.index, scheduled, partitions, sequences, lengths, handed_over_ns)
+            self.ledger.sent(
+                self.state.index, scheduled, partitions, sequences, lengths, handed_ns, self.state.free_since_ns
+            )
             self.state.index += taken
             self.state.in_flight += taken
             if scheduled_ns is None:
@@ -270,8 +276,13 @@ class Sender:
         return taken, n
 
     def behind(self, now_ns: int) -> int:
-        """Messages due but not sent (a lower bound beyond some millions)."""
-        return int(self._due.searchsorted(now_ns, "right")) - self.state.at if self._window is None else 0
+        """Messages due but not sent; where more are due than due times are kept, by the schedule's mean."""
+        if self._schedule is None:
+            return 0
+        waiting = int(self._due.searchsorted(now_ns, "right"))
+        if waiting < len(self._due) or self._no_more_due:
+            return waiting - self.state.at
+        return max(waiting - self.state.at, self._schedule.expected_by(now_ns - self._start_ns) - self.state.index)
 
     def has_sent_all(self, now_ns: int) -> bool:
         """The measure phase is over and so is what was due in it, or the grace time for that."""

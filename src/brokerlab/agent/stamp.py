@@ -6,9 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
+from brokerlab.agent.ledger import lateness_ns
 from brokerlab.agent.payload import PayloadPool
 from brokerlab.model.blocks import Int32s, Int64s
-from brokerlab.model.header import CHECKSUM_WORD, HANDED_OVER_WORD, HEADER_BYTES, checksum_keys
+from brokerlab.model.header import CHECKSUM_WORD, HEADER_BYTES, SENT_WORD, checksum_keys
 from brokerlab.native import library
 from brokerlab.native.loader import address
 
@@ -19,9 +20,10 @@ class Stamper(Protocol):
     """Numbers messages by lane and writes partition, sequence, both times and the checksum into their headers."""
 
     def stamp(
-        self, first_slot: int, first_index: int, scheduled_ns: Int64s, handed_over_ns: int
+        self, first_slot: int, first_index: int, scheduled_ns: Int64s, handed_ns: int, free_since_ns: int
     ) -> tuple[Int32s, Int64s]:
-        """Partitions and sequences of the messages; both arrays are reused by the next call."""
+        """Partitions and sequences of the messages; both arrays are reused by the next call. They are handed over at
+        `handed_ns`, and the client last took fewer than were due at `free_since_ns`."""
 
     def take_back(self, taken: int) -> None:
         """Of the block stamped last, only the first `taken` were sent: the others' sequences are free again."""
@@ -42,14 +44,14 @@ class NativeStamper:
         self._stamped = 0
 
     def stamp(
-        self, first_slot: int, first_index: int, scheduled_ns: Int64s, handed_over_ns: int
+        self, first_slot: int, first_index: int, scheduled_ns: Int64s, handed_ns: int, free_since_ns: int
     ) -> tuple[Int32s, Int64s]:
         pool = self._pool
         if pool.generation != self._generation:
             self._slots = tuple(address(a) for a in (pool.buffer, pool.offsets, pool.body_sums))
             self._generation = pool.generation
         n = self._stamped = len(scheduled_ns)
-        times = (address(scheduled_ns), handed_over_ns)
+        times = (address(scheduled_ns), handed_ns, free_since_ns)
         self._lib.bl_stamp(*self._slots, first_slot, n, *self._pattern, first_index, *times, *self._out)
         return self._partitions[:n], self._sequences[:n]
 
@@ -65,7 +67,7 @@ class NumpyStamper:
         self._partitions = np.zeros(0, np.int32)
 
     def stamp(
-        self, first_slot: int, first_index: int, scheduled_ns: Int64s, handed_over_ns: int
+        self, first_slot: int, first_index: int, scheduled_ns: Int64s, handed_ns: int, free_since_ns: int
     ) -> tuple[Int32s, Int64s]:
         pool, n = self._pool, len(scheduled_ns)
         partitions = pool.partition_pattern[(first_index + np.arange(n)) % len(pool.partition_pattern)]
@@ -76,7 +78,8 @@ class NumpyStamper:
         words[word + 1] = low | (partitions.astype(np.uint64) << np.uint64(16))
         words[word + 2] = sequences.astype(np.uint64)
         words[word + 3] = scheduled_ns.astype(np.uint64)
-        words[word + HANDED_OVER_WORD] = np.uint64(handed_over_ns)
+        sent_ns = scheduled_ns + lateness_ns(scheduled_ns, handed_ns, free_since_ns)
+        words[word + SENT_WORD] = sent_ns.astype(np.uint64)
         with np.errstate(over="ignore"):
             total = pool.body_sums[first_slot : first_slot + n].copy()
             for i in range(HEADER_BYTES // 8):

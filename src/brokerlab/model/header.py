@@ -32,7 +32,7 @@ import numpy.typing as npt
 HEADER_BYTES = 48
 MAGIC = 0x4C42
 VERSION = 2
-CHECKSUM_WORD, HANDED_OVER_WORD = 4, 5
+CHECKSUM_WORD, SENT_WORD = 4, 5
 
 HEADER = np.dtype(
     [
@@ -46,7 +46,7 @@ HEADER = np.dtype(
         ("sequence", "<i8"),
         ("scheduled_mono_ns", "<i8"),
         ("checksum", "<u8"),
-        ("handed_over_mono_ns", "<i8"),
+        ("sent_mono_ns", "<i8"),
     ]
 )
 assert HEADER.itemsize == HEADER_BYTES

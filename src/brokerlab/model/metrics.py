@@ -7,7 +7,7 @@ from typing import Literal
 
 from brokerlab.model.quantiles import QUANTILES
 
-Moment = Literal["scheduled", "handed over", "acknowledged", "received"]
+Moment = Literal["scheduled", "sent", "acknowledged", "received"]
 
 
 @dataclass(frozen=True)
@@ -26,26 +26,27 @@ class Measure:
         return f"time {self.ends} minus time {self.begins}"
 
 
-# In the order of the ledger (native/brokerlab.h). A message is "handed over" when the engine begins to stamp and send the
-# block in which its client took it; in a closed loop that is also its scheduled time.
+# In the order of the ledger (native/brokerlab.h). A message is sent at its scheduled time plus our own lateness: when the
+# engine begins to stamp and hand over the block in which the client takes it, less the time for which the client took fewer
+# messages than were due. In a closed loop that is its scheduled time.
 MEASURE_TABLE = (
     Measure("publish_latency", "publish latency", "publish", "scheduled", "acknowledged"),
     Measure("end_to_end_latency", "end-to-end latency", "end-to-end", "scheduled", "received"),
-    Measure("send_delay", "send delay", "send delay", "scheduled", "handed over"),
+    Measure("send_delay", "send delay", "send delay", "scheduled", "sent"),
     Measure(
         "publish_latency_from_send", "publish latency from send", "publish from send",
-        "handed over", "acknowledged", since="0.2.0",
+        "sent", "acknowledged", since="0.2.0",
     ),
     Measure(
         "end_to_end_latency_from_send", "end-to-end latency from send", "end-to-end from send",
-        "handed over", "received", since="0.2.0",
+        "sent", "received", since="0.2.0",
     ),
 )  # fmt: skip
 MEASURES = tuple(m.key for m in MEASURE_TABLE)
 # What charts draw and cells are compared by; those from send are the same latencies without our own lateness.
 FROM_SCHEDULE = tuple(m.key for m in MEASURE_TABLE if m.begins == "scheduled")
-FROM_SEND = tuple(m.key for m in MEASURE_TABLE if m.begins == "handed over")
-LATENCIES = tuple(m.key for m in MEASURE_TABLE if m.begins == "scheduled" and m.ends != "handed over")
+FROM_SEND = tuple(m.key for m in MEASURE_TABLE if m.begins == "sent")
+LATENCIES = tuple(m.key for m in MEASURE_TABLE if m.begins == "scheduled" and m.ends != "sent")
 OF_DELIVERIES = tuple(m.key for m in MEASURE_TABLE if m.ends == "received")
 # A latency from the scheduled time, and the same without our own lateness.
 WITHOUT_LATENESS = {

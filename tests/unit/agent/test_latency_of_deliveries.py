@@ -35,7 +35,7 @@ each_ledger = pytest.mark.parametrize("maker", MAKERS, ids=lambda m: m.__name__)
 def message(scheduled_ns: int, handed_over_ns: int, version: int = VERSION) -> bytes:
     header = np.zeros(1, HEADER)
     header["magic"], header["version"], header["run_tag"], header["length"] = MAGIC, version, 5, HEADER_BYTES
-    header["scheduled_mono_ns"], header["handed_over_mono_ns"] = scheduled_ns, handed_over_ns
+    header["scheduled_mono_ns"], header["sent_mono_ns"] = scheduled_ns, handed_over_ns
     header["checksum"] = checksum(header.tobytes())
     return header.tobytes()
 

@@ -100,7 +100,7 @@ def a_message(random: np.random.Generator) -> bytes:
     header["magic"], header["version"], header["run_tag"], header["length"] = MAGIC, VERSION, 77, size
     header["producer"], header["partition"] = random.integers(0, 3), random.integers(0, 4)
     header["sequence"], header["scheduled_mono_ns"] = random.integers(0, 12), random.integers(0, 6_000_000_000)
-    header["handed_over_mono_ns"] = header["scheduled_mono_ns"] + random.integers(-1000, 1_000_000_000)
+    header["sent_mono_ns"] = header["scheduled_mono_ns"] + random.integers(-1000, 1_000_000_000)
     kind = random.random()
     if kind < 0.05:
         header["run_tag"] = 78

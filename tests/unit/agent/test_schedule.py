@@ -162,3 +162,19 @@ def test_ramp_changes_linearly_over_warm_up_and_measure(start, end):
 def test_a_closed_loop_has_no_schedule():
     with pytest.raises(ValueError, match="closed loop"):
         schedule(SchedulePlan(arrival="closed", window=10))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        SchedulePlan(rate_per_s=1_000),
+        SchedulePlan(arrival="burst", rate_per_s=100, burst_rate_per_s=5_000, burst_s=0.5, burst_every_s=2.0),
+        SchedulePlan(arrival="ramp", rate_per_s=0, ramp_to_rate_per_s=4_000),
+    ],
+)
+@pytest.mark.parametrize("elapsed_s", [0.0, 0.3, 1.7, 4.0, 9.0])
+def test_how_many_are_due_is_known_without_making_their_times(plan: SchedulePlan, elapsed_s: float) -> None:
+    phases = PhasesPlan(warm_up_s=1.0, measure_s=4.0, drain_limit_s=1.0)
+    schedule = Schedule(plan, phases, seed=1, producer=0, producers=1)
+    due = Schedule(plan, phases, seed=1, producer=0, producers=1).due_offsets_ns(100_000)
+    assert abs(schedule.expected_by(round(elapsed_s * 1e9)) - int((due <= elapsed_s * 1e9).sum())) <= 1

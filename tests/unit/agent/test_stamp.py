@@ -26,7 +26,7 @@ def messages(stamper_class: type[Stamper], blocks: int = 3) -> list[bytes]:
     out, index = [], 0
     for _ in range(blocks):
         slot, n = made.take(40)
-        stamper.stamp(slot, index, np.arange(index, index + n, dtype=np.int64) * 1000, 7_000_000 + index)
+        stamper.stamp(slot, index, np.arange(index, index + n, dtype=np.int64) * 1000, 7_000_000 + index, 0)
         if index:  # the client took all but three of this block
             stamper.take_back(n - 3)
             n -= 3
