@@ -304,9 +304,11 @@ def test_clean_up_waits_for_a_wire_that_is_down_after_the_load(
     healing = threading.Timer(DOWN_S, wires.heal)
     healing.start()
     try:
-        group = running.group("g")
-        delete_destinations(running.broker, wires.endpoint, running.cell, (name,), (group,), PATIENCE_S)
+        names = (name,), (running.group("g"),)
+        waited: list[str] = []
+        delete_destinations(running.broker, wires.endpoint, running.cell, *names, PATIENCE_S, waited.append)
         assert healing.finished.is_set(), "it was deleted past the wire"
+        assert len(waited) == 1, "the user hears once that clean-up waits"
     finally:
         healing.cancel()
     wait_gone(running, name)

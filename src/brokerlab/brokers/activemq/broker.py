@@ -28,6 +28,7 @@ BROKER = FrontDoor(
             "fsynced before only with journalDiskSyncStrategy=always"
         ),
         security=("tls", "password"),
+        delete_by_hand="delete the queues and topics whose names have {name} in them",
         endpoint_options={
             "jolokia": "http://HOST:PORT/PATH: Jolokia of the broker's JVM (the web console has it at /api/jolokia), which "
             "tells settings and backlogs, and deletes queues"
