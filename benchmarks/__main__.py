@@ -1,4 +1,5 @@
-"""`make bench`, or `python -m benchmarks [publish|consume|pacing|probing|accounting ...] [--rounds N] [--quick]`."""
+"""`make bench`, or `python -m benchmarks [publish|consume|pacing|probing|accounting ...] [--rounds N] [--quick]`;
+`python -m benchmarks differences` is about the comparison of cells and has its own flags."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import differences
 from benchmarks.accounting import accounting
 from benchmarks.kafka import KafkaBench
 from benchmarks.pacing import pacing
@@ -19,6 +21,9 @@ SUBJECTS = ("accounting", "pacing", "probing", "publish", "consume")
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["differences"]:
+        sys.stdout.write(differences.main(sys.argv[2:]))
+        return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "subjects", nargs="*", metavar="subject", help=f"of {', '.join(SUBJECTS)}; all when none is given"
