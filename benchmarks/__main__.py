@@ -16,8 +16,10 @@ from benchmarks.accounting import accounting
 from benchmarks.kafka import KafkaBench
 from benchmarks.pacing import pacing
 from benchmarks.probing import probing
+from benchmarks.verdicts import verdicts
 
-SUBJECTS = ("accounting", "pacing", "probing", "publish", "consume")
+USUAL = ("accounting", "pacing", "probing", "publish", "consume")
+SUBJECTS = (*USUAL, "verdicts")  # an hour of its own: only by name
 
 
 def main() -> None:
@@ -26,7 +28,7 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "subjects", nargs="*", metavar="subject", help=f"of {', '.join(SUBJECTS)}; all when none is given"
+        "subjects", nargs="*", metavar="subject", help=f"of {', '.join(SUBJECTS)}; all but verdicts when none is given"
     )
     parser.add_argument("--rounds", type=int, default=5, help="rounds of publishing, consuming and pacing (default 5)")
     parser.add_argument("--quick", action="store_true", help="far too few records: only to see that it works")
@@ -34,7 +36,7 @@ def main() -> None:
     wrong = [s for s in given.subjects if s not in SUBJECTS]
     if wrong:
         parser.error(f"no such subject: {', '.join(wrong)}; there are {', '.join(SUBJECTS)}")
-    subjects = given.subjects or list(SUBJECTS)
+    subjects = given.subjects or list(USUAL)
     load = os.getloadavg()[0]
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     parts = [f"{when} UTC, {os.cpu_count()} cores, kernel {platform.release()}, load before {load:.2f}\n"]
@@ -48,6 +50,8 @@ def main() -> None:
             parts.append(pacing(directory, 1 if given.quick else given.rounds))
         if "probing" in subjects:
             parts.append(probing(directory, 2 if given.quick else 4))
+        if "verdicts" in subjects:
+            parts.append(verdicts(directory, 1 if given.quick else given.rounds))
         if {"publish", "consume"} & set(subjects):
             parts += _kafka(directory, subjects, given.rounds, given.quick)
     sys.stdout.write("\n".join(parts))

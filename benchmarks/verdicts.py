@@ -1,0 +1,124 @@
+"""Verdicts that survive a real machine: the demo beside a disturber must be valid, a planted error must be named.
+
+`python -m benchmarks verdicts [--rounds N]`: N demos, one after the other, beside a program of bursts; then N executions
+with each planted error. A demo is run as a user runs it, by the command.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from benchmarks.planting import BURSTS, Plant, keep_busy, planted, programs, step_clock, stop_for
+from brokerlab import lab
+from brokerlab.results.directory import run_directories
+from brokerlab.results.reader import read_rows, read_verdict
+from brokerlab.results.tables import DELIVERY
+from brokerlab.results.verdict import Verdict
+
+MEASURE_S = 6
+
+
+@dataclass(frozen=True)
+class Case:
+    """A planted error, and the reasons or delivery counts of which one must name it in every execution."""
+
+    name: str
+    named_by: tuple[str, ...]
+    plant: Plant | None = None
+    broker: str = "nats"
+    rate: str = "2_000/s"
+    settings: dict[str, str] | None = None
+    counts: bool = False  # named by counts of the table `delivery`
+
+
+CASES = (
+    Case("a producer's agent stopped for 1 s", ("agent_paused", "send_delay"), stop_for("producer", 1.0)),
+    Case("both cores busy", ("noisy_neighbour",), keep_busy(MEASURE_S)),
+    Case("an impossible rate", ("load_not_delivered", "agent_saturated"), rate="20_000_000/s"),
+    Case("a consumer's agent stopped for 3 s", ("agent_paused",), stop_for("consumer", 3.0)),
+    Case("the clock stepped by 2 s", ("clock_stepped",), step_clock(2.0)),
+    Case("loss of 0.1 %", ("lost",), broker="faulty", settings={"loss": "0.001"}, counts=True),
+    Case("duplication of 0.1 %", ("duplicated",), broker="faulty", settings={"duplication": "0.001"}, counts=True),
+    Case("corruption of 0.1 %", ("corrupted",), broker="faulty", settings={"corruption": "0.001"}, counts=True),
+)
+
+
+def verdicts(directory: Path, rounds: int) -> str:
+    """Markdown tables."""
+    return "\n".join((demos(directory / "demos", rounds), planted_errors(directory / "planted", rounds)))
+
+
+def demos(directory: Path, rounds: int) -> str:
+    lines = [
+        "### The demo beside a program of bursts (0.15 s of a core in every second, on two cores)",
+        "",
+        "| run | verdict | executions | set aside | seconds | load after |",
+        "|---|---|---|---|---|---|",
+    ]
+    valid = 0
+    with programs(BURSTS, 2):
+        for number in range(1, rounds + 1):
+            began = time.monotonic()
+            runs = directory / str(number)
+            command = [sys.executable, "-m", "brokerlab.cli.main", "demo", "--runs", str(runs), "--quiet"]
+            subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+            took_s = time.monotonic() - began
+            verdict = read_verdict(run_directories(runs)[-1])
+            valid += verdict.verdict == "valid"
+            lines.append(_demo_line(number, verdict, took_s))
+            sys.stderr.write(lines[-1] + "\n")
+    return "\n".join([*lines, "", f"{valid} of {rounds} valid.", ""])
+
+
+def _demo_line(number: int, verdict: Verdict, took_s: float) -> str:
+    finished = sum(c.repeats_finished for c in verdict.cells)
+    aside = [f"{c.label}: {s.code}" for c in verdict.cells for s in c.set_aside]
+    word = verdict.verdict if verdict.verdict == "valid" else f"**{verdict.verdict}**: {verdict.headline}"
+    return f"| {number} | {word} | {finished} | {', '.join(aside) or '-'} | {took_s:.0f} | {os.getloadavg()[0]:.2f} |"
+
+
+def planted_errors(directory: Path, rounds: int) -> str:
+    lines = [
+        f"### Planted errors, {rounds} executions each",
+        "",
+        "| planted | executions that name it | by |",
+        "|---|---|---|",
+    ]
+    for number, case in enumerate(CASES):
+        found = _named(case, directory / str(number), rounds)
+        lines.append(f"| {case.name} | {found} of {rounds} | {', '.join(case.named_by)} |")
+        sys.stderr.write(lines[-1] + "\n")
+    return "\n".join([*lines, ""])
+
+
+def _named(case: Case, directory: Path, executions: int) -> int:
+    """In how many executions of one run the error was named."""
+    directory.mkdir(parents=True)
+    workload = directory / "workload.yaml"
+    workload.write_text(yaml.safe_dump(_workload(case, executions)))
+    plan = lab.plan(workload)
+    runs = directory / "runs"
+    with planted(plan, runs, case.plant) if case.plant else nullcontext():
+        answer = lab.run(plan, runs, fresh=True)
+    if case.counts:
+        return sum(any(row[name] for name in case.named_by) for row in read_rows(answer.run, DELIVERY))
+    hits = {r.repeat for r in answer.verdict.reasons if r.code in case.named_by and r.weight != "note"}
+    return len(hits)
+
+
+def _workload(case: Case, executions: int) -> dict[str, object]:
+    return {
+        "name": "planted", "question": case.name, "brokers": [case.broker], "durability": "L4",
+        "producers": {"rate": case.rate, "message": "100B"}, "consumers": {"groups": 1},
+        "phases": {"warm_up": "2s", "measure": f"{MEASURE_S}s", "drain_limit": "60s"},
+        "repeats": executions, "retries": 0,
+        **({"broker_settings": {case.broker: case.settings}} if case.settings else {}),
+    }  # fmt: skip
