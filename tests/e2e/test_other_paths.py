@@ -10,11 +10,13 @@ import psutil
 import pytest
 from lab import Lab, assert_gone, covered, rows, wait_measuring, workload
 
-from brokerlab.brokers.memory.cluster import MemoryAdmin
+from brokerlab.brokers.contract import Admin
+from brokerlab.brokers.registry import broker_named
 from brokerlab.load.plans import destination_names
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import Endpoint
 from brokerlab.results.directory import RunDirectory
+from brokerlab.workload.load import plan_workload
 
 SENT = 4_000  # 1,000 a second over 1 s of warm-up and 3 s of measure
 Row = dict[str, Any]
@@ -82,17 +84,19 @@ def broker_up(lab: Lab) -> Iterator[dict[str, Any]]:
     lab.call("down", "memory")
 
 
-def known(endpoint: Endpoint, *names: str) -> set[str]:
+def known(admin: Admin, *names: str) -> set[str]:
     """Which of these destinations the broker has."""
-    return set(MemoryAdmin(endpoint).effective_settings(names)) - {"server"}
+    return set(admin.effective_settings(names)) - {"server"}
 
 
 def test_on_a_broker_the_user_runs_only_what_is_ours_is_made_and_deleted_even_after_a_kill(
     lab: Lab, tmp_path: Path, broker_up: dict[str, Any]
 ) -> None:
     endpoint = Endpoint(addresses=tuple(broker_up["endpoint"]))
-    MemoryAdmin(endpoint).create(("somebody-elses",), 3, ("their-group",))
-    file = workload(tmp_path, phases={"warm_up": "1s", "measure": "8s", "drain_limit": "60s"})
+    file = workload(tmp_path, phases={"warm_up": "1s", "measure": "8s", "drain_limit": "60s"}, retries=0)
+    cell = plan_workload(file, broker_named=broker_named).cells[0]
+    admin = broker_named("memory").admin(endpoint, cell)
+    admin.create(("somebody-elses",), 3, ("their-group",))
     given = f"memory={endpoint.addresses[0]}"
     with lab.started("run", file, "--endpoint", given) as runner:
         processes = wait_measuring(lab, "c01-r1", runner, own_broker=False)
@@ -100,13 +104,14 @@ def test_on_a_broker_the_user_runs_only_what_is_ours_is_made_and_deleted_even_af
         runner.wait()
     assert_gone(processes, 10.0)
     plan = lab.run().plan()
-    ours = [destination_names(plan.run, plan.cells[0], 1, attempt) for attempt in (1, 2)]
-    assert known(endpoint, *ours[0]) == set(ours[0]), "the run made nothing there"
+    execution = ExecutionId(cell="c01", repeat=1)
+    ours = [destination_names(plan.run, cell, execution, attempt) for attempt in (1, 2)]
+    assert known(admin, *ours[0]) == set(ours[0]), "the run made nothing there"
 
     run = lab.run_only(file, given)
     assert (lab.state("c01-r1").state, lab.state("c01-r1").attempt) == ("finished", 2)
-    assert known(endpoint, *ours[0], *ours[1], "somebody-elses") == {"somebody-elses"}
-    sent, arrived = outcomes(run, "sent"), rows(run.evidence(ExecutionId(cell="c01", repeat=1)), "sequence")
+    assert known(admin, *ours[0], *ours[1], "somebody-elses") == {"somebody-elses"}
+    sent, arrived = outcomes(run, "sent"), rows(run.evidence(execution), "sequence")
     assert sorted(messages(sent)) == sorted(messages(arrived)), "the earlier attempt's messages were read as ours"
     assert covered(sent) == 9_000
 
