@@ -44,13 +44,14 @@ def _encoded(name: str, table: TableData, cells: set[str]) -> dict[str, Any]:
 
 
 def _order(table: TableData, cells: set[str]) -> list[int]:
-    """Numbers of the rows to keep, sorted by the naming columns so that equal values stand together."""
+    """Numbers of the rows to keep, sorted by the naming columns so that equal values stand together. A table that does
+    not name cells is kept whole."""
     columns = table.columns
-    owner = columns.get("cell") or columns.get("cell_a") or []
+    owner = columns.get("cell", columns.get("cell_a"))
     keys = [
         columns[k] for k in ("cell", "repeat", "measure", "group", "subject", "metric", "second_unix_s") if k in columns
     ]
-    kept = [i for i in range(len(table)) if owner[i] in cells]
+    kept = [i for i in range(len(table)) if owner is None or owner[i] in cells]
     return sorted(kept, key=lambda i: tuple(k[i] for k in keys))
 
 

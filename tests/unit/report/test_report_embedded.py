@@ -6,11 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.metrics import FROM_SCHEDULE, MEASURES
 from brokerlab.report.embedded import CELLS_WITH_DATA, page_data
 from brokerlab.report.source import read_source
 from brokerlab.results.reader import read_table
-from brokerlab.results.tables import RESULT_TABLES
+from brokerlab.results.tables import RESULT_TABLES, UNREADABLE_SEGMENT
 from synthetic_tables import Story, write_results
 
 SHORT = Story(repeats=2, measure_s=4, warm_up_s=1, rate_per_s=300, lost=2)
@@ -35,6 +39,17 @@ def test_every_row_of_every_table_is_in_the_page(tmp_path: Path) -> None:
         assert rows == wanted, name
         assert stored["rows"] == len(wanted)
     assert data["tables"]["latency_heat"]["rows"] > 100
+
+
+def test_a_table_that_names_no_cells_is_in_the_page(tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", SHORT)
+    row = {"run": run.name, "file": "evidence/c01-r1/sequence/a-000001.parquet", "table": "sequence",
+           "execution": "c01-r1", "reason": "unreadable, 3 bytes: cut"}  # fmt: skip
+    table = pa.Table.from_pylist([row], arrow_schema(UNREADABLE_SEGMENT))
+    pq.write_table(table, run.tables / UNREADABLE_SEGMENT.name / "part-0.parquet")
+    stored = page_data(read_source(run))["tables"][UNREADABLE_SEGMENT.name]
+    assert stored["rows"] == 1
+    assert {c["name"]: decoded(c) for c in stored["columns"]} == {name: [value] for name, value in row.items()}
 
 
 def test_charts_draw_the_measures_from_the_scheduled_time_only(tmp_path: Path) -> None:
