@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import signal
@@ -18,6 +17,8 @@ from lab import Lab, assert_gone, fingerprint, is_measuring, last_seconds, rows,
 
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.directory import run_directories
+from brokerlab.results.reader import read_rows, read_verdict
+from brokerlab.results.tables import DELIVERY
 
 GONE_S = 10.0
 LONG = {"warm_up": "1s", "measure": "120s", "drain_limit": "60s"}
@@ -167,19 +168,22 @@ def other_programs() -> Iterator[list[subprocess.Popen[bytes]]]:
         spinner.wait()
 
 
-def test_an_execution_that_others_disturbed_is_run_again_and_the_report_says_so(
+def test_another_execution_is_run_in_place_of_one_that_others_spoiled_and_both_are_kept(
     lab: Lab, tmp_path: Path, other_programs: list[subprocess.Popen[bytes]]
 ) -> None:
     file = workload(tmp_path, retries=1)
     with lab.started("run", file) as runner:
-        wait_until("the first attempt was found disturbed", lambda: lab.state("c01-r1").attempt == 2)
+        wait_until("another execution began in its place", lambda: lab.state("c01-r2").extra)
         for spinner in other_programs:
             spinner.kill()
         _, stderr = runner.communicate(timeout=120)
-    assert "c01-r1 is run again: " in stderr
-    verdict = json.loads(lab.run().verdict_file.read_text())
-    (said,) = [r["text"] for r in verdict["reasons"] if r["code"] == "disturbed"]
-    assert said.startswith("attempt 1 was left out and run again: ")
-    assert "cores were used by other programs" in said
-    assert (lab.run().path / "abandoned" / "c01-r1-1" / "evidence").is_dir(), "what was left out can be looked at"
-    assert lab.state("c01-r1").state == "finished"
+    assert "c01-r1 is set aside and c01-r2 run in its place: " in stderr
+    assert lab.state("c01-r2").replaces == 1
+    assert {lab.state(name).state for name in ("c01-r1", "c01-r2")} == {"finished"}
+    verdict = read_verdict(lab.run())
+    assert verdict.cells[0].repeats_finished == 2
+    spoiled = [r for r in verdict.reasons if r.repeat == 1 and r.cause in ("machine", "agent") and r.weight != "note"]
+    assert spoiled, verdict
+    counted = {r["repeat"]: r["counted"] for r in read_rows(lab.run(), DELIVERY)}
+    assert set(counted) == {1, 2}, "what was set aside is in the tables all the same"
+    assert [r for r, counts in counted.items() if not counts] == [s.repeat for s in verdict.cells[0].set_aside]

@@ -99,7 +99,7 @@ def test_a_truncated_segment_stays_where_it_is_and_is_named_in_the_verdict_and_i
     assert "unreadable" in row["reason"]
     (named,) = verdict.quarantined
     assert str(victim) in named
-    assert any(r.code == "segment_quarantined" and str(victim) in r.text for r in verdict.reasons)
+    assert any(r.code == "segment_unreadable" and str(victim) in r.text for r in verdict.reasons)
     assert verdict.verdict != "valid"
 
 
