@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup setup-dev test test-all check format bench docs lock wheel clean
+.PHONY: help demo setup setup-dev test test-all check check-native format bench docs lock wheel clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup ## real Kafka and real NATS under load, every message accounted for, a report at the end
 	@$(BIN)/brokerlab demo || { code=$$?; [ $$code = 5 ] && echo "the demo worked; its verdict says why these numbers are not to be believed here"; }
@@ -29,10 +29,14 @@ test-all: setup-dev ## the long tests too
 	$(BIN)/python -m pytest -m "not alone" -n 3
 	$(BIN)/python -m pytest -m alone tests/e2e
 
-check: setup-dev ## what pre-commit runs: ruff, mypy --strict
+check: setup-dev ## what pre-commit runs: ruff, mypy --strict, the C compiler's warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/check_native.py warnings
+
+check-native: setup-dev ## the C code under sanitizers: its tests, and a million damaged inputs for every parser (minutes)
+	$(BIN)/python tools/check_native.py all
 
 format: setup-dev ## format the code
 	$(BIN)/ruff check --fix .

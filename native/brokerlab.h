@@ -12,6 +12,12 @@
 #define BL_MAGIC 0x4C42
 #define BL_VERSION 2
 
+/* One read brings at most so much: what it brings shares one time. The fuzz builds with less, so that buffers fill and
+ * move. */
+#ifndef BL_READ_BYTES
+#define BL_READ_BYTES (256 << 10)
+#endif
+
 /* Reports a client is asked for at a time: room for so many is in every bl_sender. */
 #define BL_REPORTS_MOST 16384
 

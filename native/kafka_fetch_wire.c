@@ -11,8 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* One read is at most this much: what it brings shares one time. */
-enum { READ_MOST = 256 << 10, READ_LEAST = 64 << 10, FRAME_MOST = 1 << 30 };
+enum { READ_MOST = BL_READ_BYTES, READ_LEAST = BL_READ_BYTES / 4, FRAME_MOST = 1 << 30 };
 enum { FETCH = 1, FETCH_VERSION = 11 };
 #define SILENT_NS 20000000000 /* beyond what the broker may wait with its answer */
 

@@ -10,8 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One read is at most this much: what it brings shares one time (256 KiB), and there is room for a good part of it. */
-enum { READ_MOST = 256 << 10, READ_LEAST = 64 << 10, LINE_MOST = 1 << 20, FRAME_MOST = 1 << 28 };
+enum { READ_MOST = BL_READ_BYTES, READ_LEAST = BL_READ_BYTES / 4, LINE_MOST = 1 << 20, FRAME_MOST = 1 << 28 };
 
 /* ---------------------------------------------------------------- buffers */
 

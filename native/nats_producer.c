@@ -215,7 +215,7 @@ static int read_answers(producer *p, columns *c) {
     do {
         got = nats_read(&p->link);
         if (got && !take_answers(p, c, bl_now_ns())) return 0;
-    } while (got >= 64 << 10); /* less means that the socket was emptied */
+    } while (got >= BL_READ_BYTES / 4); /* less means that the socket was emptied */
     return 1;
 }
 

@@ -43,10 +43,11 @@ def copied(pointer: int | None, count: int, dtype: np.dtype[Any]) -> npt.NDArray
 
 @cache
 def _loaded() -> tuple[ctypes.CDLL | None, str]:
-    if os.environ.get("BROKERLAB_NATIVE") == "0":
+    given = os.environ.get("BROKERLAB_NATIVE", "")
+    if given == "0":
         return None, "turned off by BROKERLAB_NATIVE=0"
     try:
-        lib = ctypes.CDLL(str(built_library()))
+        lib = ctypes.CDLL(given if given.endswith(".so") else str(built_library()))
     except (MachineError, OSError) as e:
         return None, str(e)
     for name, (result, arguments) in border().prototypes.items():
