@@ -45,9 +45,9 @@ format: setup-dev ## format the code
 bench: setup-dev ## our speed beside the vendors' tools, alternately in one go (docs/performance.md)
 	$(BIN)/python -m benchmarks
 
-docs: setup-dev ## the generated pages of docs/
+docs: setup-dev ## the generated pages of docs/ and the table in README.md
 	$(BIN)/python tools/measurements_page.py > docs/measurements.md
-	$(BIN)/python -m brokerlab.brokers.catalogue docs/data/kill-node.json > docs/brokers.md
+	$(BIN)/python -m brokerlab.brokers.catalogue docs README.md
 
 lock: setup-dev ## make requirements*.lock again from pyproject.toml (needs uv)
 	uv pip compile -q pyproject.toml --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 -o requirements.lock

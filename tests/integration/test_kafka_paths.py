@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import confluent_kafka as kafka
+import numpy as np
 import pytest
 from contract_load import Sender, agent_plan, cell_for, deadline, receive, unpack, wait_remaining
 from contract_servers import Running, running_server
@@ -31,7 +33,7 @@ from brokerlab.brokers.kafka.broker import BROKER, KafkaFrontDoor
 from brokerlab.brokers.kafka.client import admin_properties
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED
-from brokerlab.model.plan import AgentPlan, Durability
+from brokerlab.model.plan import AgentPlan, Durability, Endpoint
 from brokerlab.native import library, why_not
 
 pytestmark = pytest.mark.skipif(library() is None, reason=f"no C library: {why_not()}")
@@ -77,6 +79,40 @@ def test_each_path_is_the_one_it_says(running: Running, fetching: Running) -> No
     name = running.destination("g")
     assert running.consumer("g", name).path == LIBRDKAFKA
     assert fetching.consumer("g", name).path == FETCH
+
+
+@pytest.mark.parametrize("driver", ["python", "librdkafka", "protocol"])
+def test_a_messages_key_is_on_the_wire_on_every_path(running: Running, fetching: Running, driver: str) -> None:
+    name = running.destination()
+    plan = agent_plan(running.cell, running.endpoint, (name,)).model_copy(
+        update={"driver": "python" if driver == "python" else "auto"}
+    )
+    producer = (running if driver == "librdkafka" else fetching).broker.producer(plan, 0)
+    sender = Sender(producer, running.cell.partitions)
+    try:
+        sender.send_block(replace(sender.block(4), keys=np.array([7, 8, 9, 10], np.int32)))
+        sender.settle()
+    finally:
+        producer.close(deadline(10))
+    assert sorted(keys_in(running.endpoint, name, running.cell.partitions, 4)) == [7, 8, 9, 10]
+
+
+def keys_in(endpoint: Endpoint, topic: str, partitions: int, count: int) -> list[int]:
+    """Keys are 4 bytes, big-endian."""
+    own = {"group.id": topic, "enable.auto.commit": "false", "auto.offset.reset": "earliest"}
+    reader = kafka.Consumer({**admin_properties(endpoint, {}), **own})
+    try:
+        reader.assign([kafka.TopicPartition(topic, p, 0) for p in range(partitions)])
+        found: list[int] = []
+        until = deadline()
+        while len(found) < count:
+            assert time.monotonic_ns() < until, f"only {found}"
+            message = reader.poll(0.1)
+            if message is not None and message.error() is None:
+                found.append(int.from_bytes(message.key()))
+        return found
+    finally:
+        reader.close()
 
 
 def test_one_path_goes_on_where_the_other_stopped(running: Running, fetching: Running) -> None:

@@ -8,14 +8,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import psutil
+import pulsar
 import pytest
 from contract_load import cell_for, deadline, receive
 from contract_servers import Running, running_server
 
 from brokerlab.brokers.pulsar.broker import BROKER
+from brokerlab.brokers.pulsar.client import connect, partition_topic
 from brokerlab.brokers.pulsar.probe import sync_count
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED
 from brokerlab.model.plan import Durability
@@ -89,6 +93,20 @@ def test_a_message_too_large_is_rejected_and_its_neighbours_are_not(running: Run
     sender.send(1)
     assert sender.settle() == {0: ACKNOWLEDGED, 1: REJECTED, 2: ACKNOWLEDGED}
     assert sender.errors == {"MessageTooBig": 1}
+
+
+def test_a_messages_key_is_on_the_wire(running: Running) -> None:
+    name = running.destination()
+    sender = running.sender(name)
+    sender.send_block(replace(sender.block(4), keys=np.array([7, 8, 9, 10], np.int32)))
+    sender.settle()
+    client = connect(running.endpoint)
+    try:
+        topics = [partition_topic(name, p, running.cell.durability) for p in range(running.cell.partitions)]
+        reader = client.subscribe(topics, "reads-keys", initial_position=pulsar.InitialPosition.Earliest)
+        assert sorted(int(reader.receive(60_000).partition_key()) for _ in range(4)) == [7, 8, 9, 10]
+    finally:
+        client.close()
 
 
 def test_it_listens_on_loopback_only(running: Running) -> None:

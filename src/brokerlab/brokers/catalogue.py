@@ -1,7 +1,8 @@
-"""docs/brokers.md, from the brokers' own declarations, their READMEs and recorded runs, so that it cannot be out of date.
+"""docs/brokers.md and the table in README.md, from the brokers' own declarations, their READMEs and recorded runs, so that
+they cannot be out of date.
 
-Run as `python -m brokerlab.brokers.catalogue docs/data/kill-node.json > docs/brokers.md`. The recorded runs are written
-by `tools/record_kill_node.py`; without a record the table says so.
+Run as `python -m brokerlab.brokers.catalogue docs README.md`. The recorded runs (docs/data/kill-node.json) are written
+by `tools/record_kill_node.py`; without a record the page says so.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _SOURCE = tuple(
     )
 )
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+
+TABLE_BEGINS, TABLE_ENDS = "<!-- brokers: written by `make docs` -->", "<!-- end of brokers -->"
 
 _HEAD = """# Brokers
 
@@ -61,6 +64,22 @@ def catalogue(recorded: Sequence[Row]) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+def with_table(readme: str) -> str:
+    """The text of README.md with the table of brokers between its two marks made anew."""
+    before, _, rest = readme.partition(TABLE_BEGINS)
+    _, _, after = rest.partition(TABLE_ENDS)
+    return "\n".join([before + TABLE_BEGINS, *_short_table(), TABLE_ENDS + after])
+
+
+def _short_table() -> Iterable[str]:
+    yield from _table_head("broker", "nodes", "durability levels", "what runs")
+    for name in BROKERS:
+        broker = broker_named(name)
+        can = broker.capabilities
+        levels = sorted({level for of_nodes in can.durability_levels.values() for level in of_nodes})
+        yield _line(name, _numbers(can.nodes), ", ".join(levels), broker.runs)
+
+
 def _overview(brokers: Mapping[str, Broker]) -> Iterable[str]:
     yield from _table_head("name", "product", "version", "kind", "nodes", "levels by nodes", "lose a node", "security")
     for name, broker in brokers.items():
@@ -78,6 +97,7 @@ _POWERS = {
     "individual_acknowledgement": "acknowledges one by one",
     "redelivery": "redelivery",
     "positions": "positions",
+    "keys": "keys travel along",
 }
 
 
@@ -154,9 +174,10 @@ def read_record(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def main(arguments: Sequence[str]) -> None:
-    sys.stdout.write(catalogue(read_record(Path(arguments[0]))))
+def main(docs: str, readme: str) -> None:
+    (Path(docs) / "brokers.md").write_text(catalogue(read_record(Path(docs) / "data" / "kill-node.json")))
+    Path(readme).write_text(with_table(Path(readme).read_text()))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

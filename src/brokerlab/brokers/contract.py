@@ -23,18 +23,20 @@ Progress = Callable[[str, float], None]  # (what, share done from 0 to 1)
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a broker can do, for `list brokers` and for refusing a workload before anything starts."""
+    """What a broker can do, for `list brokers` and for refusing a workload before anything starts. What most can do is
+    taken to be so: say what yours cannot, and the suite holds you to the rest."""
 
     nodes: tuple[int, ...]
     durability_levels: dict[int, tuple[Durability, ...]]  # by number of nodes
-    partitions: bool  # a destination can have more than one, each ordered by itself
-    groups: bool  # independent groups each see every message
-    competing_consumers: bool  # consumers of one group share the messages
-    replay: bool  # a new group can read from the beginning
-    individual_acknowledgement: bool
-    redelivery: bool  # what was received but not acknowledged comes again
-    positions: bool  # deliveries carry the broker's own offset
     acknowledgement: str  # one sentence: what an acknowledgement promises
+    partitions: bool = True  # a destination can have more than one, each ordered by itself
+    groups: bool = True  # independent groups each see every message
+    competing_consumers: bool = True  # consumers of one group share the messages
+    replay: bool = True  # a new group can read from the beginning
+    individual_acknowledgement: bool = True
+    redelivery: bool = True  # what was received but not acknowledged comes again
+    positions: bool = True  # deliveries carry the broker's own offset
+    keys: bool = False  # a message's key travels with it; that keys choose partitions is so everywhere
     security: tuple[Literal["tls", "password"], ...] = ()  # what of model.plan.Security it can be asked for
     can_lose_a_node: tuple[int, ...] = ()  # numbers of nodes for which its Cluster is a CanLoseANode
     # What an Endpoint of it may say besides addresses, and what that is for; a user gives it as --endpoint BROKER.NAME=...
@@ -246,6 +248,7 @@ class Broker(Protocol):
 
     name: str
     product: str
+    runs: str  # what is started, in a few words, for the table in README.md
     version: str
     kind: Literal["server", "calibration"]
     capabilities: Capabilities

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.brokers.catalogue import catalogue, read_record, source_of
+from brokerlab.brokers.catalogue import catalogue, read_record, source_of, with_table
 from brokerlab.brokers.registry import BROKERS, broker_named
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -22,6 +22,13 @@ RUN = {
 
 def test_the_page_is_what_the_generator_gives() -> None:
     assert (DOCS / "brokers.md").read_text() == catalogue(read_record(RECORD)), "make docs writes it again"
+
+
+def test_the_table_in_the_readme_is_what_the_generator_gives() -> None:
+    readme = (DOCS.parent / "README.md").read_text()
+    assert readme == with_table(readme), "make docs writes it anew"
+    assert all(f"\n| {name} | " in readme for name in BROKERS)
+    assert all(broker_named(name).runs for name in BROKERS), "a row says nothing about what runs"
 
 
 @pytest.mark.parametrize("name", BROKERS)

@@ -12,6 +12,7 @@ BROKER = replace(
     MEMORY,
     name="faulty",
     product="brokerlab memory broker with scripted faults",
+    runs="the same with scripted loss, duplicates, corruption, delay and stalls",
     capabilities=replace(
         MEMORY.capabilities,
         acknowledgement="none that can be relied on: messages are lost, doubled or damaged on purpose, and counted",

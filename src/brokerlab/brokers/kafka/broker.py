@@ -35,17 +35,13 @@ def _check_access(plan: AgentPlan) -> None:
 BROKER = KafkaFrontDoor(
     name="kafka",
     product="Apache Kafka",
+    runs="Apache Kafka 4.3 (KRaft) from Maven artifacts",
     folder=__package__,
     capabilities=Capabilities(
         nodes=(1, 3, 6, 9),
         durability_levels={1: ONE_NODE_LEVELS, 3: ALL_LEVELS, 6: ALL_LEVELS, 9: ALL_LEVELS},
-        partitions=True,
-        groups=True,
-        competing_consumers=True,
-        replay=True,
         individual_acknowledgement=False,
-        redelivery=True,
-        positions=True,
+        keys=True,
         acknowledgement=(
             "acks=all: every in-sync replica has the message (on disk only with flush.messages=1); "
             "acks=1: the leader has it in memory; acks=0: it was handed to the network"

@@ -58,10 +58,12 @@ class PythonProducer:
         if taken <= 0:
             return 0
         payloads = block.payloads()
+        keys = [None] * taken if block.keys is None else block.keys[:taken].astype(">i4").view("V4").tolist()
         # One call per partition: produce_batch ignores a partition given in the single message (seen with 2.16).
         by_partition: dict[int, list[dict[str, Any]]] = {}
         for i, partition in enumerate(block.partitions[:taken].tolist()):
-            message = {"value": payloads[i], "callback": partial(self._report, block.first_index + i)}
+            report = partial(self._report, block.first_index + i)
+            message = {"value": payloads[i], "key": keys[i], "callback": report}
             by_partition.setdefault(partition, []).append(message)
         self._in_flight += taken
         for partition, messages in by_partition.items():

@@ -20,6 +20,7 @@ from brokerlab.brokers.kafka.following import ClientInC, Following
 from brokerlab.brokers.kafka.leaders import Leaders
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop
 from brokerlab.brokers.kafka.settings import CONSUMER_SETTINGS, SHARED_SETTINGS
+from brokerlab.brokers.kit.names import names
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
@@ -40,20 +41,11 @@ _FETCH = (
 )
 _CHECK, _RECEIVE_BUFFER = "check.crcs", "socket.receive.buffer.bytes"
 # About queues that are not there, members of a group that are assigned, or the connection for the group's positions.
-_WITHOUT_MEANING = frozenset(
-    [
-        "auto.commit.interval.ms",
-        "fetch.queue.backoff.ms",
-        "group.protocol",
-        "heartbeat.interval.ms",
-        "max.poll.interval.ms",
-        "partition.assignment.strategy",
-        "queued.max.messages.kbytes",
-        "queued.min.messages",
-        "session.timeout.ms",
-        "socket.nagle.disable",
-    ]
-)
+_WITHOUT_MEANING = names("""
+    auto.commit.interval.ms fetch.queue.backoff.ms group.protocol heartbeat.interval.ms max.poll.interval.ms
+    partition.assignment.strategy queued.max.messages.kbytes queued.min.messages session.timeout.ms
+    socket.nagle.disable
+""")
 _KNOWN = _WITHOUT_MEANING | {_CHECK, _RECEIVE_BUFFER} | {name for names in _FETCH for name in names[:2]}
 
 

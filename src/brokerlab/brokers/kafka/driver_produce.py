@@ -19,6 +19,7 @@ from brokerlab.brokers.kafka.driver_native import judged
 from brokerlab.brokers.kafka.following import ClientInC, Following
 from brokerlab.brokers.kafka.leaders import Leaders
 from brokerlab.brokers.kafka.settings import PRODUCER_SETTINGS, SHARED_SETTINGS
+from brokerlab.brokers.kit.names import names
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Block, Int32s, Settlements
 from brokerlab.model.plan import AgentPlan
@@ -43,19 +44,10 @@ _SETTINGS = (
     ("retry.backoff.ms", "", 100, _MS),
 )
 # About queues, threads and objects that are not there, or about connections to ask who leads.
-_WITHOUT_MEANING = frozenset(
-    [
-        "acks",
-        "message.copy.max.bytes",
-        "queue.buffering.backpressure.threshold",
-        "request.required.acks",
-        "retry.backoff.max.ms",
-        "socket.nagle.disable",
-        "socket.receive.buffer.bytes",
-        "socket.send.buffer.bytes",
-        "sticky.partitioning.linger.ms",
-    ]
-)
+_WITHOUT_MEANING = names("""
+    acks message.copy.max.bytes queue.buffering.backpressure.threshold request.required.acks retry.backoff.max.ms
+    socket.nagle.disable socket.receive.buffer.bytes socket.send.buffer.bytes sticky.partitioning.linger.ms
+""")
 _KNOWN = _WITHOUT_MEANING | {name for setting in _SETTINGS for name in setting[:2]}
 _NEUTRAL = {"compression.type": "none", "compression.codec": "none", "enable.idempotence": "false"}
 

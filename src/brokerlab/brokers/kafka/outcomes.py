@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from brokerlab.brokers.kit.names import names
 from brokerlab.brokers.kit.outcomes import OutcomeTable
 from brokerlab.model.blocks import UNKNOWN
 
@@ -54,21 +55,10 @@ CODES = OutcomeTable(
         _UNKNOWN_TOPIC _UNSUPPORTED_FEATURE _VALUE_DESERIALIZATION _VALUE_SERIALIZATION _WAIT_CACHE _WAIT_COORD""",
 )
 # Errors a consumer meets that waiting does not heal; all others librdkafka heals by itself.
-CONSUMER_STOPS = frozenset(
-    [
-        "CLUSTER_AUTHORIZATION_FAILED",
-        "FENCED_INSTANCE_ID",
-        "GROUP_AUTHORIZATION_FAILED",
-        "SASL_AUTHENTICATION_FAILED",
-        "TOPIC_AUTHORIZATION_FAILED",
-        "UNSUPPORTED_VERSION",
-        "_AUTHENTICATION",
-        "_FATAL",
-        "_FENCED",
-        "_UNKNOWN_PARTITION",
-        "_UNKNOWN_TOPIC",
-    ]
-)
+CONSUMER_STOPS = names("""
+    CLUSTER_AUTHORIZATION_FAILED FENCED_INSTANCE_ID GROUP_AUTHORIZATION_FAILED SASL_AUTHENTICATION_FAILED
+    TOPIC_AUTHORIZATION_FAILED UNSUPPORTED_VERSION _AUTHENTICATION _FATAL _FENCED _UNKNOWN_PARTITION _UNKNOWN_TOPIC
+""")
 
 
 def outcome_of(code: int) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit.durability import level_of
+from brokerlab.brokers.kit.names import names
 from brokerlab.brokers.kit.setting_checks import not_offered, unknown_names
 from brokerlab.model.plan import CellPlan, Durability
 
@@ -16,173 +17,53 @@ ADVERTISED_SETTING = "advertised.listeners"
 REPLICATION_SETTING = "default.replication.factor"  # topics are created with this many replicas
 
 # What a workload may set as broker_settings. A name that is a topic's goes to the topics, the rest to the servers.
-TOPIC_SETTINGS = frozenset(
-    [
-        "cleanup.policy",
-        "compression.gzip.level",
-        "compression.lz4.level",
-        "compression.type",
-        "compression.zstd.level",
-        "delete.retention.ms",
-        "file.delete.delay.ms",
-        "flush.messages",
-        "flush.ms",
-        "index.interval.bytes",
-        "max.compaction.lag.ms",
-        "max.message.bytes",
-        "message.timestamp.after.max.ms",
-        "message.timestamp.before.max.ms",
-        "message.timestamp.type",
-        "min.cleanable.dirty.ratio",
-        "min.compaction.lag.ms",
-        "min.insync.replicas",
-        "preallocate",
-        "retention.bytes",
-        "retention.ms",
-        "segment.bytes",
-        "segment.index.bytes",
-        "segment.jitter.ms",
-        "segment.ms",
-        "unclean.leader.election.enable",
-    ]
-)
-SERVER_SETTINGS = frozenset(
-    [
-        "advertised.listeners",
-        "auto.leader.rebalance.enable",
-        "background.threads",
-        "broker.heartbeat.interval.ms",
-        "broker.session.timeout.ms",
-        "connections.max.idle.ms",
-        "default.replication.factor",
-        "fetch.max.bytes",
-        "fetch.purgatory.purge.interval.requests",
-        "group.initial.rebalance.delay.ms",
-        "group.max.session.timeout.ms",
-        "group.min.session.timeout.ms",
-        "leader.imbalance.check.interval.seconds",
-        "log.cleaner.backoff.ms",
-        "log.cleaner.dedupe.buffer.size",
-        "log.cleaner.enable",
-        "log.cleaner.threads",
-        "log.flush.interval.messages",
-        "log.flush.interval.ms",
-        "log.flush.offset.checkpoint.interval.ms",
-        "log.flush.scheduler.interval.ms",
-        "log.flush.start.offset.checkpoint.interval.ms",
-        "log.index.interval.bytes",
-        "log.index.size.max.bytes",
-        "log.message.timestamp.type",
-        "log.preallocate",
-        "log.retention.bytes",
-        "log.retention.check.interval.ms",
-        "log.retention.ms",
-        "log.roll.ms",
-        "log.segment.bytes",
-        "log.segment.delete.delay.ms",
-        "max.connections",
-        "max.connections.per.ip",
-        "message.max.bytes",
-        "num.io.threads",
-        "num.network.threads",
-        "num.recovery.threads.per.data.dir",
-        "num.replica.fetchers",
-        "offsets.commit.timeout.ms",
-        "offsets.load.buffer.size",
-        "producer.purgatory.purge.interval.requests",
-        "queued.max.request.bytes",
-        "queued.max.requests",
-        "replica.fetch.backoff.ms",
-        "replica.fetch.max.bytes",
-        "replica.fetch.min.bytes",
-        "replica.fetch.response.max.bytes",
-        "replica.fetch.wait.max.ms",
-        "replica.high.watermark.checkpoint.interval.ms",
-        "replica.lag.time.max.ms",
-        "replica.socket.receive.buffer.bytes",
-        "replica.socket.timeout.ms",
-        "request.timeout.ms",
-        "socket.listen.backlog.size",
-        "socket.receive.buffer.bytes",
-        "socket.request.max.bytes",
-        "socket.send.buffer.bytes",
-    ]
-)
+TOPIC_SETTINGS = names("""
+    cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level
+    delete.retention.ms file.delete.delay.ms flush.messages flush.ms index.interval.bytes max.compaction.lag.ms
+    max.message.bytes message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.type
+    min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate retention.bytes retention.ms
+    segment.bytes segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable
+""")
+SERVER_SETTINGS = names("""
+    advertised.listeners auto.leader.rebalance.enable background.threads broker.heartbeat.interval.ms
+    broker.session.timeout.ms connections.max.idle.ms default.replication.factor fetch.max.bytes
+    fetch.purgatory.purge.interval.requests group.initial.rebalance.delay.ms group.max.session.timeout.ms
+    group.min.session.timeout.ms leader.imbalance.check.interval.seconds log.cleaner.backoff.ms
+    log.cleaner.dedupe.buffer.size log.cleaner.enable log.cleaner.threads log.flush.interval.messages
+    log.flush.interval.ms log.flush.offset.checkpoint.interval.ms log.flush.scheduler.interval.ms
+    log.flush.start.offset.checkpoint.interval.ms log.index.interval.bytes log.index.size.max.bytes
+    log.message.timestamp.type log.preallocate log.retention.bytes log.retention.check.interval.ms log.retention.ms
+    log.roll.ms log.segment.bytes log.segment.delete.delay.ms max.connections max.connections.per.ip message.max.bytes
+    num.io.threads num.network.threads num.recovery.threads.per.data.dir num.replica.fetchers
+    offsets.commit.timeout.ms offsets.load.buffer.size producer.purgatory.purge.interval.requests
+    queued.max.request.bytes queued.max.requests replica.fetch.backoff.ms replica.fetch.max.bytes
+    replica.fetch.min.bytes replica.fetch.response.max.bytes replica.fetch.wait.max.ms
+    replica.high.watermark.checkpoint.interval.ms replica.lag.time.max.ms replica.socket.receive.buffer.bytes
+    replica.socket.timeout.ms request.timeout.ms socket.listen.backlog.size socket.receive.buffer.bytes
+    socket.request.max.bytes socket.send.buffer.bytes
+""")
 _ACKS_NAMES = ("acks", "request.required.acks")
 # Names of librdkafka, which both driver paths stand on.
-PRODUCER_SETTINGS = frozenset(
-    [
-        "acks",
-        "batch.num.messages",
-        "batch.size",
-        "compression.codec",
-        "compression.level",
-        "compression.type",
-        "enable.gapless.guarantee",
-        "enable.idempotence",
-        "linger.ms",
-        "message.send.max.retries",
-        "queue.buffering.backpressure.threshold",
-        "queue.buffering.max.ms",
-        "request.required.acks",
-        "request.timeout.ms",
-        "retries",
-        "retry.backoff.max.ms",
-        "retry.backoff.ms",
-        "sticky.partitioning.linger.ms",
-    ]
-)
-CONSUMER_SETTINGS = frozenset(
-    [
-        "auto.commit.interval.ms",
-        "check.crcs",
-        "fetch.error.backoff.ms",
-        "fetch.max.bytes",
-        "fetch.message.max.bytes",
-        "fetch.min.bytes",
-        "fetch.queue.backoff.ms",
-        "fetch.wait.max.ms",
-        "group.protocol",
-        "heartbeat.interval.ms",
-        "isolation.level",
-        "max.partition.fetch.bytes",
-        "max.poll.interval.ms",
-        "partition.assignment.strategy",
-        "queued.max.messages.kbytes",
-        "queued.min.messages",
-        "session.timeout.ms",
-    ]
-)
-SHARED_SETTINGS = frozenset(
-    [
-        "broker.address.family",
-        "broker.address.ttl",
-        "client.rack",
-        "connections.max.idle.ms",
-        "debug",
-        "max.in.flight",
-        "max.in.flight.requests.per.connection",
-        "message.copy.max.bytes",
-        "message.max.bytes",
-        "metadata.max.age.ms",
-        "receive.message.max.bytes",
-        "reconnect.backoff.max.ms",
-        "reconnect.backoff.ms",
-        "sasl.mechanism",
-        "security.protocol",
-        "socket.connection.setup.timeout.ms",
-        "socket.keepalive.enable",
-        "socket.max.fails",
-        "socket.nagle.disable",
-        "socket.receive.buffer.bytes",
-        "socket.send.buffer.bytes",
-        "socket.timeout.ms",
-        "ssl.ca.location",
-        "ssl.certificate.location",
-        "ssl.endpoint.identification.algorithm",
-        "ssl.key.location",
-    ]
-)
+PRODUCER_SETTINGS = names("""
+    acks batch.num.messages batch.size compression.codec compression.level compression.type enable.gapless.guarantee
+    enable.idempotence linger.ms message.send.max.retries queue.buffering.backpressure.threshold
+    queue.buffering.max.ms request.required.acks request.timeout.ms retries retry.backoff.max.ms retry.backoff.ms
+    sticky.partitioning.linger.ms
+""")
+CONSUMER_SETTINGS = names("""
+    auto.commit.interval.ms check.crcs fetch.error.backoff.ms fetch.max.bytes fetch.message.max.bytes fetch.min.bytes
+    fetch.queue.backoff.ms fetch.wait.max.ms group.protocol heartbeat.interval.ms isolation.level
+    max.partition.fetch.bytes max.poll.interval.ms partition.assignment.strategy queued.max.messages.kbytes
+    queued.min.messages session.timeout.ms
+""")
+SHARED_SETTINGS = names("""
+    broker.address.family broker.address.ttl client.rack connections.max.idle.ms debug max.in.flight
+    max.in.flight.requests.per.connection message.copy.max.bytes message.max.bytes metadata.max.age.ms
+    receive.message.max.bytes reconnect.backoff.max.ms reconnect.backoff.ms sasl.mechanism security.protocol
+    socket.connection.setup.timeout.ms socket.keepalive.enable socket.max.fails socket.nagle.disable
+    socket.receive.buffer.bytes socket.send.buffer.bytes socket.timeout.ms ssl.ca.location ssl.certificate.location
+    ssl.endpoint.identification.algorithm ssl.key.location
+""")
 # Ours to decide, with the workload field to use instead.
 DECIDED_ELSEWHERE = {
     "auto.offset.reset": "consumers always read from the beginning of their run's destinations",

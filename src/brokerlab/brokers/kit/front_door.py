@@ -63,6 +63,7 @@ class FrontDoor:
     parts: Parts
     native: NativePath | None = None
     kind: Literal["server", "calibration"] = "server"
+    runs: str = ""  # what is started, in a few words, for the table in README.md
     test_hints: TestHints = field(default_factory=TestHints)
 
     @property

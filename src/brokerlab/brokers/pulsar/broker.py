@@ -13,17 +13,12 @@ from brokerlab.model.plan import Durability
 BROKER = FrontDoor(
     name="pulsar",
     product="Apache Pulsar",
+    runs="Apache Pulsar 4.2: standalone; ZooKeeper, three bookies and two brokers",
     folder=__package__,
     capabilities=Capabilities(
         nodes=(1, 3),
+        keys=True,
         durability_levels={1: ONE_NODE_LEVELS, 3: (Durability.L1, Durability.L2)},
-        partitions=True,
-        groups=True,
-        competing_consumers=True,
-        replay=True,
-        individual_acknowledgement=True,
-        redelivery=True,
-        positions=True,
         acknowledgement=(
             "as many bookies as the namespace's ack quorum have it in their journal; "
             "fsynced before only with journalSyncData=true"

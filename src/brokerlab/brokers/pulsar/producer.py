@@ -58,10 +58,14 @@ class PulsarProducer:
             return 0
         builder, senders, done = _pulsar.MessageBuilder, self._senders, self._done.append
         partitions = block.partitions.tolist()
+        keys = None if block.keys is None else block.keys.tolist()
         self._in_flight += taken
         for i, payload in enumerate(block.payloads()[:taken]):
+            message = builder().content(payload)
+            if keys is not None:
+                message = message.partition_key(str(keys[i]))
             # An exception inside a callback would end the process: it does nothing that can fail.
-            senders[partitions[i]](builder().content(payload).build(), _callback(done, block.first_index + i))
+            senders[partitions[i]](message.build(), _callback(done, block.first_index + i))
         return taken
 
     def settled(self) -> Settlements:

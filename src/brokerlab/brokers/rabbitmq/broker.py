@@ -22,16 +22,13 @@ def _front_door(kind: Kind) -> FrontDoor:
     return FrontDoor(
         name=f"rabbitmq-{kind}",
         product="RabbitMQ",
+        runs=f"RabbitMQ 4 with its Erlang from Debian packages, without root: {kind} queues",
         folder=__package__,
         capabilities=Capabilities(
             nodes=(1, 3),
             durability_levels=LEVELS[kind],
-            partitions=True,
-            groups=True,
-            competing_consumers=True,
             replay=is_stream,
             individual_acknowledgement=not is_stream,
-            redelivery=True,
             positions=is_stream,
             acknowledgement=_PROMISES[kind],
             security=("tls", "password"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.names import names
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
 
 # AMQP 0.9.1: how a channel or connection may be closed under messages that are still open. The server closes for one
@@ -57,47 +58,15 @@ STREAM_CODES: dict[int, tuple[str, int]] = {
 
 # Errors of pika, whose codec reads and writes everything that is not a message. None of them settles a message:
 # after any of them the connection is given up, and what is open becomes unknown.
-CODEC_ERRORS = frozenset(
-    [
-        "AMQPError",
-        "AMQPConnectionError",
-        "ConnectionOpenAborted",
-        "StreamLostError",
-        "IncompatibleProtocolError",
-        "AuthenticationError",
-        "ProbableAuthenticationError",
-        "ProbableAccessDeniedError",
-        "NoFreeChannels",
-        "ConnectionWrongStateError",
-        "ConnectionClosed",
-        "ConnectionClosedByBroker",
-        "ConnectionClosedByClient",
-        "ConnectionBlockedTimeout",
-        "AMQPHeartbeatTimeout",
-        "AMQPChannelError",
-        "ChannelWrongStateError",
-        "ChannelClosed",
-        "ChannelClosedByBroker",
-        "ChannelClosedByClient",
-        "DuplicateConsumerTag",
-        "ConsumerCancelled",
-        "UnroutableError",
-        "NackError",
-        "InvalidChannelNumber",
-        "ProtocolSyntaxError",
-        "UnexpectedFrameError",
-        "ProtocolVersionMismatch",
-        "BodyTooLongError",
-        "InvalidFrameError",
-        "InvalidFieldTypeException",
-        "UnsupportedAMQPFieldException",
-        "MethodNotImplemented",
-        "ChannelError",
-        "ReentrancyError",
-        "ShortStringTooLong",
-        "DuplicateGetOkCallback",
-    ]
-)
+CODEC_ERRORS = names("""
+    AMQPError AMQPConnectionError ConnectionOpenAborted StreamLostError IncompatibleProtocolError AuthenticationError
+    ProbableAuthenticationError ProbableAccessDeniedError NoFreeChannels ConnectionWrongStateError ConnectionClosed
+    ConnectionClosedByBroker ConnectionClosedByClient ConnectionBlockedTimeout AMQPHeartbeatTimeout AMQPChannelError
+    ChannelWrongStateError ChannelClosed ChannelClosedByBroker ChannelClosedByClient DuplicateConsumerTag
+    ConsumerCancelled UnroutableError NackError InvalidChannelNumber ProtocolSyntaxError UnexpectedFrameError
+    ProtocolVersionMismatch BodyTooLongError InvalidFrameError InvalidFieldTypeException UnsupportedAMQPFieldException
+    MethodNotImplemented ChannelError ReentrancyError ShortStringTooLong DuplicateGetOkCallback
+""")
 
 
 def outcome_of_return(code: int, text: str) -> tuple[int, str]:

@@ -17,17 +17,12 @@ def _front_door(product: str, version: str, majors: tuple[int, ...], *, clustere
     return FrontDoor(
         name=server + (CLUSTERED if clustered else ""),
         product=f"{product} Streams" + (" (cluster)" if clustered else ""),
+        runs=f"{product} 8: "
+        + ("three masters with two replicas each" if clustered else "one master, or one with two replicas"),
         folder=__package__,
         capabilities=Capabilities(
             nodes=tuple(levels),
             durability_levels=levels,
-            partitions=True,
-            groups=True,
-            competing_consumers=True,
-            replay=True,
-            individual_acknowledgement=True,
-            redelivery=True,
-            positions=True,
             acknowledgement="the master has executed XADD; fsynced before with appendfsync always; with WAIT or WAITAOF replicas have it too",
             security=("tls", "password"),
             can_lose_a_node=tuple(nodes for nodes in levels if nodes > 1),

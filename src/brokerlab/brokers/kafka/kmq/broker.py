@@ -11,6 +11,7 @@ BROKER = replace(
     KAFKA,
     name="kafka-kmq",
     product="Apache Kafka with KMQ markers",
+    runs="the same, messages acknowledged one by one with KMQ's markers",
     capabilities=replace(KAFKA.capabilities, individual_acknowledgement=True),
     parts=replace(
         KAFKA.parts,
