@@ -169,8 +169,13 @@ def lock_lines(roots: Sequence[str], alone: Sequence[str], scratch: Path) -> lis
 def remade(lock: str, lines_of: Callable[[list[str], list[str]], list[str]]) -> str:
     """The text of a lock made again: its comments, and what `lines_of` gives for its roots and for those alone."""
     comments = [line for line in lock.splitlines() if line.startswith("#")]
-    named = {kind: [c.split()[2] for c in comments if c.split()[1:2] == [kind]] for kind in ("root", "alone")}
-    return "\n".join([*comments, *lines_of(named["root"], named["alone"])]) + "\n"
+    return "\n".join([*comments, *lines_of(commented(lock, "root"), commented(lock, "alone"))]) + "\n"
+
+
+def commented(lock: str, kind: str) -> list[str]:
+    """What the comments of a lock name: those that begin with `# kind `."""
+    comments = [line.split() for line in lock.splitlines() if line.startswith("#")]
+    return [words[2] for words in comments if words[1:2] == [kind]]
 
 
 def _context(scratch: Path):  # type: ignore[no-untyped-def]  # jgo has no types

@@ -9,7 +9,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from brokerlab.brokers.kafka.install import VERSION, KafkaJars
+from brokerlab.brokers.kafka.broker import BROKER
+from brokerlab.brokers.kafka.install import KafkaJars
 from brokerlab.errors import BrokerError
 from brokerlab.install.cache import entry, exclusive
 from brokerlab.install.java import Java
@@ -18,7 +19,7 @@ from brokerlab.install.java import Java
 def archive_of(java: Java, jars: KafkaJars) -> Path:
     """Where it is kept, made or not. Java starts without it when it is missing or does not fit."""
     told = "\n".join([java.version, str(java.home), *map(str, jars.class_path)])
-    return entry("kafka", f"{VERSION}-classes-{hashlib.sha256(told.encode()).hexdigest()[:12]}.jsa")
+    return entry("kafka", f"{BROKER.version}-classes-{hashlib.sha256(told.encode()).hexdigest()[:12]}.jsa")
 
 
 def make_once(archive: Path, run_a_node: Callable[[Path, Path], None]) -> None:

@@ -14,7 +14,8 @@ from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kafka import security, server
 from brokerlab.brokers.kafka.access import leader_of
 from brokerlab.brokers.kafka.archive import archive_of, make_once
-from brokerlab.brokers.kafka.install import VERSION, KafkaJars, kafka_jars
+from brokerlab.brokers.kafka.broker import BROKER
+from brokerlab.brokers.kafka.install import KafkaJars, kafka_jars
 from brokerlab.brokers.kafka.probe import FIGURES, READABLE
 from brokerlab.brokers.kafka.readiness import prove_ready
 from brokerlab.brokers.kafka.settings import server_settings
@@ -138,7 +139,7 @@ class KafkaCluster(LocalCluster):
 def bootstrap_checkpoint(java: Java, jars: KafkaJars) -> bytes:
     """The bootstrap.checkpoint of a formatted node: the same for every node and cluster of one version, so it is made
     once by Kafka's own tool and kept in the cache."""
-    kept = entry("kafka", f"{VERSION}-bootstrap.checkpoint")
+    kept = entry("kafka", f"{BROKER.version}-bootstrap.checkpoint")
     with exclusive(kept):
         if not kept.is_file():
             write_whole(kept, _format_once(java, jars))

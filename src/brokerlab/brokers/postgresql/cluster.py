@@ -25,10 +25,10 @@ from brokerlab.brokers.postgresql.configuration import (
 )
 from brokerlab.brokers.postgresql.connection import USER, conninfo
 from brokerlab.brokers.postgresql.settings import settings_of
-from brokerlab.brokers.postgresql.unprivileged import Account, account_for
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.processes.process import ServerProcess
+from brokerlab.processes.unprivileged import Account, account_for
 from brokerlab.secrets import secret
 
 READY = "brokerlab_ready"
@@ -66,7 +66,7 @@ class PostgresqlCluster(LocalCluster):
         if self._directory.exists():
             shutil.rmtree(self._directory)
         self._directory.mkdir(parents=True)
-        account = account_for(self._programs, self._directory)
+        account = account_for("PostgreSQL", self._programs, self._directory)
         account.give(self._directory)
         self._secure(account)
         primary = self._directory / self._names[0]

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from brokerlab.brokers.pulsar.install import LOCK_FILE, ROOTS, VERSION, pom
-from brokerlab.install.maven import read_lock
+from brokerlab.brokers.pulsar.broker import BROKER
+from brokerlab.install.maven import commented, read_lock
+from brokerlab.install.maven_closure import pom
 
+LOCK_FILE = BROKER.recipe.lock_file
 ARTIFACTS = read_lock(LOCK_FILE)
 
 
@@ -17,7 +19,7 @@ def test_the_class_path_has_one_version_of_every_artifact() -> None:
 def test_pulsars_own_jars_are_all_of_one_version_and_bookkeepers_too() -> None:
     pulsars = {a.name: a.version for a in ARTIFACTS if a.group == "org.apache.pulsar"}
     assert {"pulsar-broker", "pulsar-metadata", "managed-ledger"} <= set(pulsars)
-    assert set(pulsars.values()) == {VERSION}
+    assert set(pulsars.values()) == {BROKER.version}
     bookkeepers = {a.name: a.version for a in ARTIFACTS if a.group.startswith("org.apache.bookkeeper")}
     assert {"bookkeeper-server", "vertx-http-server", "bookkeeper-stats-api"} <= set(bookkeepers)
     assert len(set(bookkeepers.values())) == 1
@@ -27,7 +29,9 @@ def test_pulsars_own_jars_are_all_of_one_version_and_bookkeepers_too() -> None:
 
 def test_the_lock_holds_its_roots_and_can_be_made_anew_from_them() -> None:
     names = {f"{a.group}:{a.name}" for a in ARTIFACTS}
-    for root in ROOTS:
+    lock = LOCK_FILE.read_text()
+    assert commented(lock, "root")
+    for root in commented(lock, "root"):
         group, name = root.split(":")[:2]
         assert f"{group}:{name}" in names
-        assert f"<groupId>{group}</groupId><artifactId>{name}</artifactId>" in pom()
+        assert f"<groupId>{group}</groupId><artifactId>{name}</artifactId>" in pom(lock)

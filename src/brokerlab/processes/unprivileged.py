@@ -1,4 +1,4 @@
-"""PostgreSQL refuses to run as root. Started by root, its programs run as `nobody`, through setpriv.
+"""For servers that refuse to run as root: started by root, their programs run as `nobody`, through setpriv.
 
 `nobody` must reach the programs and the data. Where a directory on the way is closed to others (root's home is 0700,
 and the cache is in it), the programs keep one capability, CAP_DAC_OVERRIDE, so that nothing has to be copied and no
@@ -20,7 +20,7 @@ _CAP_DAC_OVERRIDE, _CAP_SETPCAP = 1, 8
 
 @dataclass(frozen=True)
 class Account:
-    """Whom PostgreSQL's programs run as. `prefix` goes before their command line; it is empty for an ordinary user."""
+    """Whom a server's programs run as. `prefix` goes before their command line; it is empty for an ordinary user."""
 
     prefix: tuple[str, ...]
     uid: int
@@ -33,19 +33,19 @@ class Account:
             os.chown(path, self.uid, self.gid)
 
 
-def account_for(*paths: Path) -> Account:
+def account_for(product: str, *paths: Path) -> Account:
     """The account that can reach these paths. Raises MachineError, with what to do, where root has no way."""
     if os.geteuid() != 0:
         return Account((), os.geteuid(), os.getegid(), str(os.geteuid()))
     program = shutil.which("setpriv")
     if program is None:
-        raise MachineError("PostgreSQL does not run as root, and there is no setpriv to run it as another user",
+        raise MachineError(f"{product} does not run as root, and there is no setpriv to run it as another user",
                            hint="install util-linux, or run brokerlab as an ordinary user")  # fmt: skip
     try:
         other = pwd.getpwnam("nobody")
     except KeyError:
         raise MachineError(
-            "PostgreSQL does not run as root, and there is no user `nobody` to run it as",
+            f"{product} does not run as root, and there is no user `nobody` to run it as",
             hint="run brokerlab as an ordinary user",
         ) from None
     # setpriv sets the parent-death signal again after the change of user, which clears it.
@@ -54,7 +54,7 @@ def account_for(*paths: Path) -> Account:
     if closed:
         if not _has_capabilities():
             raise MachineError(
-                f"PostgreSQL does not run as root, and the user `nobody` cannot enter {closed[0]}",
+                f"{product} does not run as root, and the user `nobody` cannot enter {closed[0]}",
                 hint="set BROKERLAB_HOME and BROKERLAB_RUNS to directories others may enter, or run as another user",
             )
         # Without no_setuid_fixup, access(2) would ignore the capability, and initdb asks by access(2).

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.brokers.postgresql import unprivileged
-from brokerlab.brokers.postgresql.unprivileged import account_for, closed_to_others
 from brokerlab.errors import MachineError
+from brokerlab.processes import unprivileged
+from brokerlab.processes.unprivileged import account_for, closed_to_others
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_the_first_closed_directory_on_the_way_is_named(opened: Path) -> None:
 
 def test_an_ordinary_user_runs_postgresql_directly(opened: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert account_for(opened).prefix == ()
+    assert account_for("It", opened).prefix == ()
 
 
 def as_root(monkeypatch: pytest.MonkeyPatch, *, capable: bool, setpriv: str | None = "/usr/bin/setpriv") -> None:
@@ -47,7 +47,7 @@ def test_root_hands_over_to_nobody_and_keeps_the_parent_death_signal(
     opened: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_root(monkeypatch, capable=False)
-    account = account_for(opened)
+    account = account_for("It", opened)
     assert account.name == "nobody"
     assert "--pdeathsig=keep" in account.prefix
     assert not any("caps" in word for word in account.prefix), "no capability where none is needed"
@@ -56,7 +56,7 @@ def test_root_hands_over_to_nobody_and_keeps_the_parent_death_signal(
 def test_a_closed_directory_takes_one_capability(opened: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened.chmod(0o700)
     as_root(monkeypatch, capable=True)
-    assert "--ambient-caps=+dac_override" in account_for(opened).prefix
+    assert "--ambient-caps=+dac_override" in account_for("It", opened).prefix
 
 
 def test_a_closed_directory_without_the_capability_is_refused_with_what_to_do(
@@ -65,10 +65,10 @@ def test_a_closed_directory_without_the_capability_is_refused_with_what_to_do(
     opened.chmod(0o700)
     as_root(monkeypatch, capable=False)
     with pytest.raises(MachineError, match="BROKERLAB_HOME"):
-        account_for(opened)
+        account_for("It", opened)
 
 
 def test_root_without_setpriv_is_refused_with_what_to_do(opened: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     as_root(monkeypatch, capable=True, setpriv=None)
     with pytest.raises(MachineError, match="ordinary user"):
-        account_for(opened)
+        account_for("It", opened)
