@@ -18,13 +18,13 @@ from brokerlab.install.maven import Artifact, commented, remade
 def pom(lock: str) -> str:
     """A project that depends on the lock's roots, in the versions that its boms manage."""
 
-    def dependency(group: str, name: str, version: str = "", rest: str = "") -> str:
-        rest = (f"<version>{version}</version>" if version else "") + rest
-        return f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>{rest}</dependency>"
+    def dependency(coordinate: str, more: str = "") -> str:
+        parts = zip(("groupId", "artifactId", "version"), coordinate.split(":"), strict=False)
+        return f"<dependency>{''.join(f'<{tag}>{text}</{tag}>' for tag, text in parts)}{more}</dependency>"
 
     imported = "<type>pom</type><scope>import</scope>"
-    managed = "".join(dependency(*bom.split(":"), imported) for bom in commented(lock, "bom"))
-    wanted = "".join(dependency(*root.split(":")) for root in commented(lock, "root"))
+    managed = "".join(dependency(bom, imported) for bom in commented(lock, "bom"))
+    wanted = "".join(dependency(root) for root in commented(lock, "root"))
     return (
         "<project><modelVersion>4.0.0</modelVersion><groupId>lock</groupId><artifactId>lock</artifactId>"
         f"<version>1</version><dependencyManagement><dependencies>{managed}</dependencies></dependencyManagement>"

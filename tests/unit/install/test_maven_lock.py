@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.brokers.kafka import install as kafka_install
+from brokerlab.brokers.kafka.broker import BROKER as KAFKA
 from brokerlab.errors import InstallError
-from brokerlab.install.maven import Artifact, install_artifacts, missing, parse_lock, remade
+from brokerlab.install.maven import Artifact, commented, install_artifacts, missing, parse_lock, remade
 
 CONTENT = {name: f"the bytes of {name}".encode() * 100 for name in ("one", "two", "three")}
 
@@ -76,15 +76,18 @@ def test_a_broken_line_is_named_by_file_and_number(line: str) -> None:
 
 
 def test_kafkas_lock_holds_its_roots_and_the_agent() -> None:
-    coordinates = {a.coordinate for a in parse_lock(kafka_install.LOCK_FILE.read_text(), "kafka.lock")}
-    assert coordinates >= {*kafka_install.ROOTS, kafka_install.AGENT}
+    lock = KAFKA.recipe.lock_file.read_text()
+    coordinates = {a.coordinate for a in parse_lock(lock, "kafka.lock")}
+    named = {*commented(lock, "root"), *commented(lock, "alone")}
+    assert len(named) == 4
+    assert coordinates >= named
 
 
 def test_kafkas_jars_are_all_of_one_version() -> None:
-    artifacts = parse_lock(kafka_install.LOCK_FILE.read_text(), "kafka.lock")
+    artifacts = parse_lock(KAFKA.recipe.lock_file.read_text(), "kafka.lock")
     versions = {a.name: a.version for a in artifacts if a.group == "org.apache.kafka"}
     assert "kafka-clients" in versions
-    assert set(versions.values()) == {kafka_install.VERSION}
+    assert set(versions.values()) == {KAFKA.version}
 
 
 def test_what_is_missing_is_fetched_and_reported_until_all_is_there() -> None:

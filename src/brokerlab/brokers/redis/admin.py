@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
 
-import redis
+import hiredis
 
 from brokerlab.brokers.contract import ComputedDurability
-from brokerlab.brokers.kit.wire import split_address
-from brokerlab.brokers.redis.connection import lacks
+from brokerlab.brokers.redis.connection import Command, Connection, ServerError, lacks
+from brokerlab.brokers.redis.entries import pairs, parse_info
 from brokerlab.brokers.redis.keys import Placement, find_placement, key_of, keys_of
 from brokerlab.brokers.redis.names import is_clustered
 from brokerlab.brokers.redis.settings import level_of, waiting_of
 from brokerlab.errors import BrokerError
-from brokerlab.model.plan import CellPlan, Endpoint, Security
-from brokerlab.secrets import secret
+from brokerlab.model.plan import CellPlan, Endpoint
 
-ANSWER_S = 20.0
 PARTITIONS_AT_ONCE = 500
 _CONFIG = ("appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy", "min-replicas-to-write")
 _INFO = ("role", "connected_slaves", "redis_mode", "aof_enabled", "aof_last_write_status")
 _FIRST_GROUP = "brokerlab-first"  # exists for a moment: an empty stream can only be made together with a group
 
 
-def server_version(info: dict[str, Any]) -> str:
+def server_version(info: Mapping[str, str]) -> str:
     """With the product's name. Valkey goes on to report a redis_version, 7.2.4, for old clients."""
     if "valkey_version" in info:
         return f"Valkey {info['valkey_version']}"
@@ -37,7 +34,7 @@ class RedisAdmin:
     def __init__(self, endpoint: Endpoint, cell: CellPlan) -> None:
         self._endpoint, self._clustered = endpoint, is_clustered(cell.broker)
         self._waiting = waiting_of(cell.durability, cell.client_settings)
-        self._clients: dict[str, redis.Redis] = {}
+        self._connections: dict[str, Connection] = {}
         try:
             placement = self._placement()
             if self._waiting.command != "none":
@@ -49,43 +46,48 @@ class RedisAdmin:
 
     def _refuse_without(self, command: str, address: str) -> None:
         """Before anything runs: Redis before 7.2 has no WAITAOF, and every message would be called unknown."""
-        client = self._client(address)
-        if command.lower() not in _told(client.command):
-            version = server_version(_told(client.info))
-            raise lacks(f"{address} ({version})", command)
+        known = {str(told[0], "utf-8").upper() for told in self._ask(address, [("COMMAND",)])[0]}  # type: ignore[attr-defined]
+        if command not in known:
+            raise lacks(f"{address} ({server_version(self._info(address))})", command)
 
     def _placement(self) -> Placement:
         return find_placement(self._endpoint, self._clustered)
 
-    def _client(self, address: str) -> redis.Redis:
-        if address not in self._clients:
-            self._clients[address] = connect(address, self._endpoint.security)
-        return self._clients[address]
+    def _ask(self, address: str, commands: list[Command], fine: str = "-") -> list[object]:
+        """The replies of one node, on a connection that is kept; errors that begin with `fine` are as good as any.
+        Raises BrokerError."""
+        if address not in self._connections:
+            self._connections[address] = Connection(address, self._endpoint.security, "brokerlab-admin")
+        try:
+            replies = self._connections[address].call_many(commands)
+        except (OSError, hiredis.HiredisError) as e:
+            self._connections.pop(address).close()
+            raise BrokerError(f"{address} does not answer: {e}") from e
+        for reply in replies:
+            if isinstance(reply, hiredis.ReplyError) and not str(reply).startswith(fine):
+                raise ServerError(address, reply)
+        return replies
 
-    def _by_master(self, keys: list[str]) -> list[tuple[redis.Redis, list[str]]]:
+    def _by_master(self, keys: list[str]) -> dict[str, list[str]]:
         placement = self._placement()
         lots: dict[str, list[str]] = {}
         for key in keys:
             lots.setdefault(placement.address_of(key), []).append(key)
-        return [(self._client(address), some) for address, some in lots.items()]
+        return lots
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:
-        for client, keys in self._by_master(keys_of(destinations, partitions)):
-            pipeline = client.pipeline(transaction=False)
+        for address, keys in self._by_master(keys_of(destinations, partitions)).items():
+            commands: list[Command] = []
             for key in keys:
-                pipeline.xgroup_create(key, _FIRST_GROUP, id="0", mkstream=True)
-                pipeline.xgroup_destroy(key, _FIRST_GROUP)
-                for group in groups:
-                    pipeline.xgroup_create(key, group, id="0")
-            for answer in _told(lambda p=pipeline: p.execute(raise_on_error=False)):  # type: ignore[misc]
-                if isinstance(answer, redis.RedisError) and not str(answer).startswith("BUSYGROUP"):
-                    raise BrokerError(f"a stream could not be made: {answer}")
+                commands.append(("XGROUP", "CREATE", key, _FIRST_GROUP, "0", "MKSTREAM"))
+                commands.append(("XGROUP", "DESTROY", key, _FIRST_GROUP))
+                commands += [("XGROUP", "CREATE", key, group, "0") for group in groups]
+            self._ask(address, commands, fine="BUSYGROUP")
 
     def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:  # noqa: ARG002 - end with their stream
         for destination in destinations:
-            for client, keys in self._by_master(self._existing(destination)):
-                for key in keys:
-                    _told(lambda c=client, k=key: c.unlink(k))  # type: ignore[misc]
+            for address, keys in self._by_master(self._existing(destination)).items():
+                self._ask(address, [("UNLINK", key) for key in keys])
 
     def _existing(self, destination: str) -> list[str]:
         """The destination's streams: partitions are counted from 0 without gaps, so the first missing one ends it."""
@@ -93,11 +95,8 @@ class RedisAdmin:
         while True:
             keys = [key_of(destination, p) for p in range(len(found), len(found) + PARTITIONS_AT_ONCE)]
             there = set()
-            for client, some in self._by_master(keys):
-                pipeline = client.pipeline(transaction=False)
-                for key in some:
-                    pipeline.exists(key)
-                answers = _told(pipeline.execute)
+            for address, some in self._by_master(keys).items():
+                answers = self._ask(address, [("EXISTS", key) for key in some])
                 there |= {key for key, answer in zip(some, answers, strict=True) if answer}
             new = [key for key in keys if key in there]
             found += new
@@ -119,36 +118,33 @@ class RedisAdmin:
 
     def _answers(self, address: str) -> bool:
         try:
-            _told(self._client(address).ping)
+            self._ask(address, [("PING",)])
         except BrokerError:
             return False
         return True
 
+    def _info(self, address: str) -> dict[str, str]:
+        return parse_info(self._ask(address, [("INFO", "everything")])[0])
+
     def _server(self, address: str) -> dict[str, str]:
-        client = self._client(address)
-        info: dict[str, Any] = _told(client.info)
-        config: dict[str, Any] = _told(lambda: client.config_get(*_CONFIG))
-        told = {name: str(info[name]) for name in _INFO if name in info}
-        online = sum(
-            1 for name, v in info.items() if name.startswith("slave") and isinstance(v, dict) and v["state"] == "online"
-        )
-        return (
-            {"version": server_version(info), "replicas_online": str(online)}
-            | told
-            | {k: str(v) for k, v in config.items()}
-        )
+        info = self._info(address)
+        config = pairs(self._ask(address, [("CONFIG", "GET", *_CONFIG)])[0])
+        online = sum(1 for name, value in info.items() if name.startswith("slave") and "state=online" in value)
+        told = {name: info[name] for name in _INFO if name in info}
+        settings = {str(name, "utf-8"): str(value, "utf-8") for name, value in config.items()}
+        return {"version": server_version(info), "replicas_online": str(online)} | told | settings
 
     def _streams(self, keys: list[str]) -> dict[str, str]:
-        placement = self._placement()
-        lengths, groups = 0, set()
-        for key in keys:
-            client = self._client(placement.address_of(key))
-            lengths += _told(lambda c=client, k=key: c.xlen(k))  # type: ignore[misc]
-            groups |= {str(g["name"]) for g in _told(lambda c=client, k=key: c.xinfo_groups(k))}  # type: ignore[misc]
+        length, groups, lots = 0, set(), self._by_master(keys)
+        for address, some in lots.items():
+            for key in some:
+                entries, known = self._ask(address, [("XLEN", key), ("XINFO", "GROUPS", key)])
+                length += int(str(entries))
+                groups |= {str(pairs(group)[b"name"], "utf-8") for group in known}  # type: ignore[attr-defined]
         return {
             "streams": str(len(keys)),
-            "masters": str(len({placement.address_of(key) for key in keys})),
-            "length": str(lengths),
+            "masters": str(len(lots)),
+            "length": str(length),
             "groups": ",".join(sorted(groups)) or "none",
         }
 
@@ -174,30 +170,6 @@ class RedisAdmin:
         return ComputedDurability(level_of(waiting, replicas, appendonly, appendfsync), because)
 
     def close(self) -> None:
-        for client in self._clients.values():
-            client.close()
-        self._clients.clear()
-
-
-def connect(address: str, security: Security | None) -> redis.Redis:
-    host, port = split_address(address)
-    secure: dict[str, Any] = {}
-    if security is not None:
-        password = None if security.password is None else secret(security.password)
-        secure = {"username": security.user, "password": password}
-        if security.tls:
-            secure |= {"ssl": True, "ssl_ca_certs": security.ca_file, "ssl_cert_reqs": "required"}
-    return redis.Redis(
-        host=host, port=port, decode_responses=True, protocol=2, socket_timeout=ANSWER_S, socket_connect_timeout=ANSWER_S,
-        client_name="brokerlab-admin", **secure,
-    )  # fmt: skip
-
-
-def _told(ask: Callable[[], Any]) -> Any:
-    """The library's answer, its errors as ours."""
-    try:
-        return ask()
-    except redis.RedisError as e:
-        raise BrokerError(f"{type(e).__name__}: {e}") from e
-    except OSError as e:
-        raise BrokerError(f"the server does not answer: {e}") from e
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()

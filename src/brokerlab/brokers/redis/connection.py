@@ -14,6 +14,7 @@ from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Security
 from brokerlab.secrets import secret
 
+Command = tuple[str | bytes | int, ...]
 CONNECT_S = 10.0
 CALL_S = 20.0
 PATH = f"python (raw RESP, hiredis {version('hiredis')})"
@@ -118,7 +119,7 @@ class Connection:
             raise ServerError(f"{self.address}: {words[0]!s}", reply)
         return reply
 
-    def call_many(self, commands: list[tuple[str | bytes | int, ...]], seconds: float = CALL_S) -> list[object]:
+    def call_many(self, commands: list[Command], seconds: float = CALL_S) -> list[object]:
         """Send commands together and wait for all replies, errors included. Not while other replies are due. Raises
         OSError."""
         deadline = time.monotonic_ns() + int(seconds * 1e9)

@@ -12,7 +12,7 @@ import hiredis
 
 from brokerlab.brokers.redis.connection import PATH, Connection, ServerError, readable, wait_any
 from brokerlab.brokers.redis.control import Control
-from brokerlab.brokers.redis.entries import Chunk, deliveries_of
+from brokerlab.brokers.redis.entries import Chunk, deliveries_of, pairs
 from brokerlab.brokers.redis.keys import find_placement, keys_of
 from brokerlab.brokers.redis.names import is_clustered
 from brokerlab.brokers.redis.reading import Membership, Reading
@@ -250,8 +250,4 @@ def _ensure_groups(control: Connection, keys: list[str], group: str) -> None:
 
 def _group_named(groups: object, name: str) -> dict[bytes, Any] | None:
     assert isinstance(groups, list)
-    for fields in groups:
-        told = dict(zip(fields[::2], fields[1::2], strict=True))
-        if told[b"name"] == name.encode():
-            return told
-    return None
+    return next((told for told in map(pairs, groups) if told[b"name"] == name.encode()), None)

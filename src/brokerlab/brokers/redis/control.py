@@ -7,7 +7,7 @@ from collections import deque
 
 import hiredis
 
-from brokerlab.brokers.redis.connection import Connection, ServerError, pack
+from brokerlab.brokers.redis.connection import Command, Connection, ServerError, pack
 from brokerlab.brokers.redis.entries import Chunk, chunk_of
 
 _IDS_AT_ONCE = 1000
@@ -59,7 +59,7 @@ class Control:
             if chunk.ids:
                 self._claimed.append(chunk)
 
-    def ask(self, commands: list[tuple[str | bytes | int, ...]], seconds: float = ASK_S) -> list[object]:
+    def ask(self, commands: list[Command], seconds: float = ASK_S) -> list[object]:
         """Send commands and wait for their answers. Raises OSError, and ServerError for the first that is an error."""
         until = time.monotonic_ns() + int(seconds * 1e9)
         while self._due:

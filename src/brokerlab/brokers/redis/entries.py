@@ -1,8 +1,9 @@
-"""Entries of streams as they come from XREADGROUP and XAUTOCLAIM, turned into deliveries."""
+"""Answers of the servers: entries of streams, turned into deliveries, and what else is told in lists and lines."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,3 +63,15 @@ def deliveries_of(chunks: list[Chunk]) -> Deliveries:
     again = np.repeat(np.array([c.redelivered for c in chunks], np.uint8), [len(c.ids) for c in chunks])
     token = [(chunk.key, chunk.ids) for chunk in chunks]
     return Deliveries.from_payloads(payloads, chunks[0].arrived_mono_ns, positions_of(ids), again, token)
+
+
+def parse_info(told: object) -> dict[str, str]:
+    """INFO's lines `name:value` by name; none of an answer that is no text."""
+    lines = told.decode(errors="replace").splitlines() if isinstance(told, bytes) else []
+    return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
+
+
+def pairs(told: object) -> dict[bytes, Any]:
+    """Names and values, which stand in turn in a list."""
+    assert isinstance(told, list)
+    return dict(zip(told[::2], told[1::2], strict=True))

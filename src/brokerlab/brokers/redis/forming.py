@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from brokerlab.brokers.redis.connection import Connection, ServerError
+from brokerlab.brokers.redis.entries import parse_info
 from brokerlab.brokers.redis.keys import SLOTS
 from brokerlab.brokers.redis.names import MASTERS
 
@@ -66,9 +67,7 @@ class Forming:
 
 
 def _info(connection: Connection) -> dict[str, str]:
-    told = connection.call("CLUSTER", "INFO")
-    assert isinstance(told, bytes)
-    return dict(line.split(":", 1) for line in told.decode().splitlines() if ":" in line)
+    return parse_info(connection.call("CLUSTER", "INFO"))
 
 
 def _masters_known(connection: Connection) -> int:

@@ -1,4 +1,4 @@
-"""What an answer of the server, or an error of redis-py, means for a message: the one place."""
+"""What an answer of the server means for a message: the one place."""
 
 from __future__ import annotations
 
@@ -13,18 +13,6 @@ REPLIES = OutcomeTable(
         NOAUTH NOPERM WRONGPASS EXECABORT""",
     unknown="UNBLOCKED",  # a WAIT ended because the node is no longer what it was
     elsewhere="NOSCRIPT NOGROUP BUSYGROUP",
-)
-LIBRARY_ERRORS = OutcomeTable(
-    rejected="""
-        ResponseError AskError AuthenticationError AuthorizationError BusyLoadingError ClusterCrossSlotError
-        ClusterDownError ExecAbortError MasterDownError MovedError NoPermissionError OutOfMemoryError ReadOnlyError
-        SlotNotCoveredError TryAgainError""",
-    unknown="RedisError ConnectionError TimeoutError InvalidResponse",
-    elsewhere="""
-        AuthenticationWrongNumberOfArgsError ChildDeadlockedError ClusterError CrossSlotTransactionError DataError
-        ExternalAuthProviderError IncorrectPolicyType InvalidPipelineStack LockError LockNotOwnedError
-        MaxConnectionsError ModuleError NoScriptError NoSuchFieldsetError PubSubError RedisClusterException
-        WatchError""",  # of redis-py, which only the administration uses
 )
 
 

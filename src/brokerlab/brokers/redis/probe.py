@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.kit.probing import readings_of
-from brokerlab.brokers.redis.connection import Connection, ServerError
+from brokerlab.brokers.redis.connection import Connection
+from brokerlab.brokers.redis.entries import parse_info
 from brokerlab.errors import BrokerlabError
 from brokerlab.model.plan import Endpoint
 
@@ -32,11 +33,6 @@ _FIELDS = {  # of INFO -> (metric, unit)
 }
 
 
-def parse_info(text: str) -> dict[str, str]:
-    """INFO's lines `name:value` by name."""
-    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))
-
-
 class RedisProbe:
     """See brokers.contract.BrokerProbe. Keeps a connection to each node; a lost one is made again."""
 
@@ -58,15 +54,12 @@ class RedisProbe:
             readings += readings_of(f"broker:{node.name}", values, _FIELDS)
         return readings
 
-    def _info(self, node: NodeInfo) -> str:
+    def _info(self, node: NodeInfo) -> object:
         connection = self._connections.get(node.name)
         if connection is None:
             connection = Connection(node.urls["redis"], self._security, "brokerlab-probe", 1.0)
             self._connections[node.name] = connection
-        told = connection.call("INFO", "everything", seconds=1.0)
-        if not isinstance(told, bytes):
-            raise ServerError("INFO", TypeError(type(told).__name__))
-        return told.decode(errors="replace")
+        return connection.call("INFO", "everything", seconds=1.0)
 
     def __del__(self) -> None:
         for connection in self._connections.values():

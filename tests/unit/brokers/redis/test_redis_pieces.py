@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from redis.crc import key_slot
 
-from brokerlab.brokers.redis.entries import Chunk, chunk_of, deliveries_of, positions_of
+from brokerlab.brokers.redis.entries import Chunk, chunk_of, deliveries_of, parse_info, positions_of
 from brokerlab.brokers.redis.keys import Placement, keys_of, slot_of
-from brokerlab.brokers.redis.probe import parse_info
 from brokerlab.brokers.redis.server import Access, Place, configuration
 from brokerlab.brokers.redis.settings import ServerSettings
 from brokerlab.brokers.redis.wire import Commands
@@ -107,4 +106,4 @@ def test_a_named_user_stands_in_the_file_by_the_hash_of_the_password(tmp_path) -
 
 
 def test_info_is_read_by_name() -> None:
-    assert parse_info("# Server\r\nredis_version:8.0.2\r\nx:1:2\r\n") == {"redis_version": "8.0.2", "x": "1:2"}
+    assert parse_info(b"# Server\r\nredis_version:8.0.2\r\nx:1:2\r\n") == {"redis_version": "8.0.2", "x": "1:2"}
