@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,11 @@ from brokerlab.brokers.kafka.client import consumer_properties, producer_propert
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
 from brokerlab.brokers.kit.settling import Settling
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, Block, Deliveries, Settlements, no_deliveries
+from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, Block, Deliveries, Settlements
 from brokerlab.model.plan import AgentPlan
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message, TopicPartition
+    from confluent_kafka import KafkaError, Message
 
 COMMIT_EVERY_NS = 100_000_000  # a commit is a write to Kafka too: ten a second, as the native path
 
@@ -105,12 +106,12 @@ class PythonConsumer:
 
     epoch = 0
 
-    def __init__(self, plan: AgentPlan, number: int) -> None:
+    def __init__(self, plan: AgentPlan, number: int, own_properties: Mapping[str, str] | None = None) -> None:
         from confluent_kafka import Consumer, TopicPartition
 
         assert plan.consumers is not None
         self.path = path()
-        self._client = connect(Consumer, consumer_properties(plan))
+        self._client = connect(Consumer, {**consumer_properties(plan), **(own_properties or {})})
         mine = assigned_partitions(plan, number)
         self._next = dict.fromkeys(mine, NOTHING_RECEIVED)
         self._backlog = Backlog(plan, mine)
@@ -122,22 +123,22 @@ class PythonConsumer:
         self._closed = False
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
+        good = self._messages(most, deadline_mono_ns)
+        arrived_mono_ns = time.monotonic_ns()
+        positions = np.fromiter((m.offset() for m in good), np.int64, len(good))
+        return Deliveries.from_payloads([m.value() or b"" for m in good], arrived_mono_ns, positions)
+
+    def _messages(self, most: int, deadline_mono_ns: int) -> list[Message]:
+        """At most so many; none at the deadline."""
         # `consume` waits until it has *all* it was asked for, so wait for one, then take what is there already.
         first = self._client.poll(seconds_until(deadline_mono_ns))
         if first is None:
-            return no_deliveries(time.monotonic_ns())
-        messages = [first]
-        if most > 1:
-            messages += self._client.consume(most - 1, 0)
-        arrived_mono_ns = time.monotonic_ns()
-        good = [m for m in messages if self._is_message(m)]
+            return []
+        read = [first] if most == 1 else [first, *self._client.consume(most - 1, 0)]
+        good = [m for m in read if self._is_message(m)]
         for message in good:
             self._next[message.topic(), message.partition()] = message.offset() + 1
-        return Deliveries.from_payloads(
-            [m.value() or b"" for m in good],
-            arrived_mono_ns,
-            np.fromiter((m.offset() for m in good), np.int64, len(good)),
-        )
+        return good
 
     def _is_message(self, message: Message) -> bool:
         error = message.error()
@@ -156,16 +157,13 @@ class PythonConsumer:
             self._next_commit_ns = deliveries.arrived_mono_ns + self._commit_every_ns
             self._commit()
 
-    def _commit(self) -> None:
-        self._uncommitted = False
-        positions = self._positions()
-        if positions:
-            self._client.commit(offsets=positions, asynchronous=True)
-
-    def _positions(self) -> list[TopicPartition]:
+    def _commit(self, *, asynchronous: bool = True) -> None:
         from confluent_kafka import TopicPartition
 
-        return [TopicPartition(topic, p, offset) for (topic, p), offset in self._next.items() if offset > 0]
+        self._uncommitted = False
+        at = [TopicPartition(topic, p, offset) for (topic, p), offset in self._next.items() if offset > 0]
+        if at:
+            self._client.commit(offsets=at, asynchronous=asynchronous)
 
     def remaining(self) -> int | None:
         return self._backlog.remaining(list(self._next.values()))

@@ -24,10 +24,10 @@ from brokerlab.brokers.kit.names import names
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
+from brokerlab.native.consuming import RECEIVE_MOST, DeliveryColumns
 from brokerlab.native.loader import address, library
 
 PATH = "native (Kafka protocol in C)"
-RECEIVE_MOST = 8192
 SERVE_EVERY_NS = 1_000_000_000
 DAMAGED, UNSUPPORTED = -2, -3  # as native/kafka_fetch.c has them
 OFFSET_OUT_OF_RANGE = 1  # Kafka's code
@@ -75,13 +75,9 @@ class FetchConsumer:
         everything = [(topic, p) for topic in plan.destinations for p in range(plan.partitions)]
         mine = assigned_partitions(plan, number)
         self._partitions = {n: one for n, one in enumerate(everything) if one in set(mine)}
-        self._addresses = np.zeros(RECEIVE_MOST, np.uint64)
-        self._lengths = np.zeros(RECEIVE_MOST, np.int32)
-        self._positions = np.zeros(RECEIVE_MOST, np.int64)
-        self._redelivered = np.zeros(RECEIVE_MOST, np.uint8)  # Kafka does not say
+        self._came = DeliveryColumns()
         self._about = np.zeros(2, np.int64)  # time of arrival, whether something needs care
-        columns = (self._addresses, self._lengths, self._positions, self._about)
-        self._columns = tuple(address(a) for a in columns)
+        self._columns = (*self._came.pointers, address(self._about))
         self._serve_at_ns = 0
         self._last: Deliveries | None = None
         self._reads_otherwise = False
@@ -147,14 +143,7 @@ class FetchConsumer:
             self._group.receive(1, 0)  # has no partitions; tells of errors of the group
         if n == 0:
             return no_deliveries(arrived_mono_ns)
-        self._last = Deliveries(
-            addresses=self._addresses[:n],
-            lengths=self._lengths[:n],
-            arrived_mono_ns=arrived_mono_ns,
-            positions=self._positions[:n],
-            redelivered=self._redelivered[:n],
-            token=self._received.copy(),
-        )
+        self._last = self._came.deliveries(n, arrived_mono_ns, self._received.copy())
         return self._last
 
     def acknowledge(self, deliveries: Deliveries) -> None:

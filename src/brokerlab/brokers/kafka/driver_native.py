@@ -23,11 +23,11 @@ from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Block, Deliveries, Int32s, Settlements, no_deliveries
 from brokerlab.model.plan import AgentPlan
+from brokerlab.native.consuming import RECEIVE_MOST, DeliveryColumns
 from brokerlab.native.loader import address, library
 from brokerlab.native.producing import Reports, pointer, send_block
 
 PATH = "native (librdkafka through C)"
-RECEIVE_MOST = 8192
 COMMIT_EVERY_NS = 100_000_000  # acknowledging in batches: a commit is a request to the broker
 WHY_BYTES = 512
 
@@ -136,12 +136,9 @@ class NativeConsumer:
         lanes = len(plan.destinations) * plan.partitions
         self._received = _view(self._lib.bl_kafka_positions(self._handle), lanes)
         self._acknowledged = np.full(lanes, -1, np.int64)
-        self._addresses = np.zeros(RECEIVE_MOST, np.uint64)
-        self._lengths = np.zeros(RECEIVE_MOST, np.int32)
-        self._positions = np.zeros(RECEIVE_MOST, np.int64)
-        self._redelivered = np.zeros(RECEIVE_MOST, np.uint8)  # Kafka does not say
+        self._came = DeliveryColumns()
         self._error = np.zeros(1, np.int32)
-        self._columns = tuple(address(a) for a in (self._addresses, self._lengths, self._positions, self._error))
+        self._columns = (*self._came.pointers, address(self._error))
         self._closed = False
         self._members = plan.consumers.per_group
         self._number = number % self._members
@@ -166,15 +163,7 @@ class NativeConsumer:
             )
         if n == 0:
             return no_deliveries(now)
-        return Deliveries(
-            addresses=self._addresses[:n],
-            lengths=self._lengths[:n],
-            arrived_mono_ns=now,
-            positions=self._positions[:n],
-            redelivered=self._redelivered[:n],
-            token=self._received.copy(),
-            release=self._release,
-        )
+        return self._came.deliveries(n, now, self._received.copy(), self._release)
 
     def _release(self) -> None:
         self._lib.bl_kafka_release(self._handle)

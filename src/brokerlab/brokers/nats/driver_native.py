@@ -22,11 +22,11 @@ from brokerlab.brokers.nats.wire import hello, new_inbox, opened_wire
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import REJECTED, UNKNOWN, Block, Deliveries, Int32s, Settlements
 from brokerlab.model.plan import AgentPlan
+from brokerlab.native.consuming import RECEIVE_MOST, DeliveryColumns
 from brokerlab.native.loader import address, library
 from brokerlab.native.producing import Reports, pointer, send_block
 
 PATH = "native (NATS protocol in C)"
-RECEIVE_MOST = 8192
 HEAL_PAUSE_S = 0.005
 LOST, TOO_LARGE, ANSWER = 1, 2, 3  # codes of native/nats_producer.c; 0 is acknowledged
 POLICIES = {"none": 0, "all": 1, "explicit": 2}  # as native/nats_consumer.c has them
@@ -138,13 +138,9 @@ class NativeConsumer:
         self._group = broker_name(plan.group)
         self._endpoint, self._name, self._number = plan.endpoint, f"{plan.agent}-{number}", number
         self._api: Link | None = None
-        self._addresses = np.zeros(RECEIVE_MOST, np.uint64)
-        self._lengths = np.zeros(RECEIVE_MOST, np.int32)
-        self._positions = np.zeros(RECEIVE_MOST, np.int64)
-        self._redelivered = np.zeros(RECEIVE_MOST, np.uint8)
+        self._received = DeliveryColumns()
         self._about = np.zeros(2, np.int64)  # time of arrival, ordinal of the first
-        columns = (self._addresses, self._lengths, self._positions, self._redelivered, self._about)
-        self._columns = tuple(address(a) for a in columns)
+        self._columns = (*self._received.pointers, self._received.redelivered_pointer, address(self._about))
         policies = [ensure_group(self._link(), stream, self._group, plan) for stream in self._streams]
         self._close_link(time.monotonic_ns() + 2_000_000_000)
         self._handle: int | None = self._made(plan, policies[0])
@@ -180,19 +176,10 @@ class NativeConsumer:
             self._wire.heal()
             now = time.monotonic_ns()
             if now >= deadline_mono_ns:
-                return self._deliveries(0, now, 0)
+                return self._received.deliveries(0, now, 0)
             time.sleep(min(HEAL_PAUSE_S, (deadline_mono_ns - now) / 1e9))
-        return self._deliveries(n, *self._about.tolist())
-
-    def _deliveries(self, n: int, arrived_mono_ns: int, first_ordinal: int) -> Deliveries:
-        return Deliveries(
-            addresses=self._addresses[:n],
-            lengths=self._lengths[:n],
-            arrived_mono_ns=arrived_mono_ns,
-            positions=self._positions[:n],
-            redelivered=self._redelivered[:n],
-            token=first_ordinal,
-        )
+        arrived_mono_ns, first_ordinal = self._about.tolist()
+        return self._received.deliveries(n, arrived_mono_ns, first_ordinal)
 
     def acknowledge(self, deliveries: Deliveries) -> None:
         if len(deliveries):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 import time
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
+from brokerlab.brokers.kit.arrived import Arrived, readable, starts_of
 from brokerlab.brokers.postgresql.arrays import int8_array, read_int4_array, read_int8_array
 from brokerlab.brokers.postgresql.connection import PATH, connected, conninfo, ensure_group
 from brokerlab.brokers.postgresql.link import Link, Work
@@ -21,7 +21,7 @@ from brokerlab.brokers.postgresql.tables import (
     take_statement,
 )
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import Deliveries, Int32s, Int64s, no_deliveries
+from brokerlab.model.blocks import Deliveries, Int64s, no_deliveries
 from brokerlab.model.plan import AgentPlan
 
 FIRST_PAUSE_US = 200
@@ -29,20 +29,6 @@ BATCH_BYTES = 64 << 20
 ANSWER_NS = 20_000_000_000
 # A queue's table is empty when its statements are planned; these keep the plan on the index as it fills.
 _PLANS = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
-
-
-@dataclass
-class Arrived:
-    """A batch of one destination, oldest first."""
-
-    destination: int
-    ids: Int64s
-    deliveries: Int32s
-    lengths: Int32s
-    payloads: bytes
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 class PostgresqlConsumer:
@@ -74,6 +60,7 @@ class PostgresqlConsumer:
         self._ask_at_ns = 0
         self._largest_bytes = 1 << 20  # until we know better
         self._arrived: Arrived | None = None
+        self._arrived_from = 0  # the destination of that
         self._counted: int | None = None
         self._unacknowledged: list[dict[int, None]] = [{} for _ in self._groups]
 
@@ -127,37 +114,22 @@ class PostgresqlConsumer:
                 self._ask_at_ns = time.monotonic_ns() + 1000 * self._pause_us
             return
         self._empty_turns = self._pause_us = 0
-        self._arrived = Arrived(
-            destination, read_int8_array(ids), read_int4_array(deliveries), read_int4_array(lengths), payloads
-        )
+        positions, sizes = read_int8_array(ids), read_int4_array(lengths)
+        again = (read_int4_array(deliveries) > 1).astype(np.uint8)
+        now_ns = time.monotonic_ns()
+        self._arrived = Arrived(readable(payloads), starts_of(sizes), sizes, positions, again, positions, now_ns)
+        self._arrived_from = destination
         self._largest_bytes = max(int(self._arrived.lengths.max()), 1)
 
     def _hand_out(self, most: int) -> Deliveries:
-        arrived = self._arrived
-        assert arrived is not None
-        n = min(most, len(arrived))
-        whole = n == len(arrived)
-        used = len(arrived.payloads) if whole else int(arrived.lengths[:n].sum())
-        # Eight bytes of zeros behind the last message let checksums read whole words.
-        buffer = np.frombuffer(arrived.payloads[:used] + bytes(8), np.uint8)
-        starts = np.zeros(n, np.uint64)
-        np.cumsum(arrived.lengths[: n - 1], out=starts[1:])
-        ids = arrived.ids[:n]
-        deliveries = Deliveries(
-            addresses=starts + np.uint64(buffer.ctypes.data),
-            lengths=arrived.lengths[:n],
-            arrived_mono_ns=time.monotonic_ns(),
-            positions=ids,
-            redelivered=(arrived.deliveries[:n] > 1).astype(np.uint8),
-            buffer=buffer,
-            token=(arrived.destination, ids),
-        )
+        assert self._arrived is not None
+        some, self._arrived = self._arrived.split(most)
         if not self._automatic:
-            self._unacknowledged[arrived.destination].update(dict.fromkeys(ids.tolist()))
-        self._arrived = None if whole else Arrived(
-            arrived.destination, arrived.ids[n:], arrived.deliveries[n:], arrived.lengths[n:], arrived.payloads[used:]
-        )  # fmt: skip
-        return deliveries
+            self._hold(some)
+        return some.deliveries((self._arrived_from, some.numbers))
+
+    def _hold(self, some: Arrived) -> None:
+        self._unacknowledged[self._arrived_from].update(dict.fromkeys(some.numbers.tolist()))
 
     def acknowledge(self, deliveries: Deliveries) -> None:
         if len(deliveries) == 0 or self._automatic:
@@ -192,7 +164,7 @@ class PostgresqlConsumer:
         try:
             self._finish(deadline_mono_ns)
             if self._arrived is not None and not self._automatic:
-                self._unacknowledged[self._arrived.destination].update(dict.fromkeys(self._arrived.ids.tolist()))
+                self._hold(self._arrived)
             for i, held in enumerate(self._unacknowledged):
                 if held and self._link.ready:
                     ids = int8_array(np.fromiter(held, np.int64, len(held)))

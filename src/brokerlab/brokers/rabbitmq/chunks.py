@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brokerlab.model.blocks import Bytes, Int32s, Int64s
+from brokerlab.brokers.kit.arrived import Arrived, readable
+from brokerlab.model.blocks import Bytes, Int64s
 
 _SECTION = b"\x00\x53\x75\xb0"  # an AMQP 1.0 data section whose size takes four bytes
 _SHORT_SECTION = b"\x00\x53\x75\xa0"  # the same whose size takes one
@@ -19,22 +20,6 @@ USER_CHUNK = 0
 def message_prefix(size: int) -> bytes:
     """What stands before the bytes of a message: so any client of RabbitMQ's can read it."""
     return _SECTION + struct.pack(">I", size)
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Messages of one chunk: their bytes in `buffer`, their offsets in the stream as `positions`."""
-
-    buffer: Bytes
-    starts: Int64s
-    lengths: Int32s
-    positions: Int64s
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def part(self, chosen: slice) -> Chunk:
-        return Chunk(self.buffer, self.starts[chosen], self.lengths[chosen], self.positions[chosen])
 
 
 @dataclass(frozen=True)
@@ -53,7 +38,7 @@ def read_head(content: bytes, at: int) -> ChunkHead:
     return ChunkHead(kind, entries, records, first, size)
 
 
-def read_chunk(content: bytes, at: int) -> Chunk | None:
+def read_chunk(content: bytes, at: int, arrived_mono_ns: int = 0) -> Arrived | None:
     """The messages of the chunk that begins at `at`; None for chunks that hold none of ours. Raises OSError."""
     head = read_head(content, at)
     begin = at + _HEADER.size
@@ -61,12 +46,13 @@ def read_chunk(content: bytes, at: int) -> Chunk | None:
         return None
     if head.entries != head.records or begin + head.data_bytes > len(content):
         raise OSError("unreadable chunk: entries that hold several messages, or part of it missing")
-    # Eight bytes behind the last message let checksums read whole words.
-    buffer = np.frombuffer(content + bytes(8), np.uint8)
+    buffer = readable(content)
     starts, sizes = _entries(content, buffer, begin, head)
     positions = np.arange(head.first_position, head.first_position + head.entries, dtype=np.int64)
     skip = _prefix_bytes(buffer, starts)
-    return Chunk(buffer, starts + skip, (sizes - skip).astype(np.int32), positions)
+    again = np.zeros(head.entries, np.uint8)  # the stream protocol does not say
+    lengths = (sizes - skip).astype(np.int32)
+    return Arrived(buffer, starts + skip, lengths, positions, again, positions, arrived_mono_ns)
 
 
 def _entries(content: bytes, buffer: Bytes, begin: int, head: ChunkHead) -> tuple[Int64s, Int64s]:

@@ -8,9 +8,10 @@ from typing import Any
 
 from pika import spec
 
+from brokerlab.brokers.kit.arrived import Arrived
 from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer
 from brokerlab.brokers.rabbitmq.amqp import PATH, AmqpLink, ClosedByServerError
-from brokerlab.brokers.rabbitmq.deliveries import Arrived, DeliveryReader
+from brokerlab.brokers.rabbitmq.deliveries import DeliveryReader
 from brokerlab.brokers.rabbitmq.frames import ack_frames, ack_up_to
 from brokerlab.brokers.rabbitmq.names import group_queue
 from brokerlab.brokers.rabbitmq.settings import RabbitSettings, client_setting, kind_of
@@ -83,12 +84,10 @@ class AmqpConsumer(ReconnectingConsumer[AmqpLink, Arrived]):
     def _hand_out(self, most: int) -> Deliveries:
         """From one chunk only: all its messages came with one read."""
         assert self._link is not None
-        chunk = self._arrived[0]
-        if len(chunk) <= most:
-            self._arrived.popleft()
-        else:
-            chunk, self._arrived[0] = chunk.split(most)
-        return chunk.deliveries(Token(self._link, chunk.tags))
+        some, rest = self._arrived.popleft().split(most)
+        if rest is not None:
+            self._arrived.appendleft(rest)
+        return some.deliveries(Token(self._link, some.numbers))
 
     def acknowledge(self, deliveries: Deliveries) -> None:
         token = deliveries.token

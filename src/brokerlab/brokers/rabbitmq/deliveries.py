@@ -10,52 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from brokerlab.brokers.kit.arrived import Arrived, readable, starts_of
 from brokerlab.brokers.rabbitmq.frames import BODY, FRAME_OVERHEAD, HEADER, METHOD, frame_bytes
-from brokerlab.model.blocks import Bytes, Deliveries, Int32s, Int64s
+from brokerlab.model.blocks import Int32s, Int64s
 
 _DELIVER = b"\x00\x3c\x00\x3c"  # class 60, method 60
 _FEW = 8  # so many messages of one shape are read one by one
-
-
-@dataclass(frozen=True)
-class Arrived:
-    """Messages that came with one read: where their bytes lie, the tags to acknowledge them by."""
-
-    buffer: Bytes
-    offsets: Int64s
-    lengths: npt.NDArray[np.int32]
-    tags: Int64s
-    redelivered: npt.NDArray[np.uint8]
-    at_mono_ns: int
-
-    def __len__(self) -> int:
-        return len(self.tags)
-
-    def split(self, most: int) -> tuple[Arrived, Arrived]:
-        first, second = slice(None, most), slice(most, None)
-        return self._part(first), self._part(second)
-
-    def _part(self, part: slice) -> Arrived:
-        return Arrived(
-            self.buffer,
-            self.offsets[part],
-            self.lengths[part],
-            self.tags[part],
-            self.redelivered[part],
-            self.at_mono_ns,
-        )
-
-    def deliveries(self, token: object) -> Deliveries:
-        """RabbitMQ's queues know no positions."""
-        return Deliveries(
-            addresses=self.offsets.astype(np.uint64) + np.uint64(self.buffer.ctypes.data),
-            lengths=self.lengths,
-            arrived_mono_ns=self.at_mono_ns,
-            positions=np.full(len(self), -1, np.int64),
-            redelivered=self.redelivered,
-            buffer=self.buffer,
-            token=token,
-        )
 
 
 class DeliveryReader:
@@ -97,12 +57,11 @@ class DeliveryReader:
             self._append(b"".join(bodies), lengths, tags, again)
 
     def _append(self, bodies: bytes, lengths: Int32s, tags: Int64s, again: npt.NDArray[np.uint8]) -> None:
-        offsets = np.zeros(len(lengths), np.int64)
-        np.cumsum(lengths[:-1], out=offsets[1:])
-        # Eight bytes behind the last message let checksums read whole words.
-        buffer = np.frombuffer(bodies + bytes(8), np.uint8)
         self.last_tag = int(tags[-1])
-        self._arrived.append(Arrived(buffer, offsets, lengths, tags, again, time.monotonic_ns()))
+        no_positions = np.full(len(tags), -1, np.int64)
+        self._arrived.append(
+            Arrived(readable(bodies), starts_of(lengths), lengths, no_positions, again, tags, time.monotonic_ns())
+        )
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from brokerlab.brokers.kit.arrived import Arrived
 from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer
 from brokerlab.brokers.rabbitmq import stream
-from brokerlab.brokers.rabbitmq.chunks import Chunk, read_chunk, read_head
+from brokerlab.brokers.rabbitmq.chunks import read_chunk, read_head
 from brokerlab.brokers.rabbitmq.names import stream_name
 from brokerlab.brokers.rabbitmq.settings import client_setting
 from brokerlab.model.blocks import Deliveries
@@ -33,10 +34,10 @@ class Token:
     count: int
 
 
-class StreamConsumer(ReconnectingConsumer[stream.StreamLink, tuple[int, Chunk, int]]):
+class StreamConsumer(ReconnectingConsumer[stream.StreamLink, tuple[int, Arrived]]):
     """See brokers.contract.Consumer. Consumer n of a group of m reads every m-th stream, beginning with the n-th.
 
-    What has arrived: the number of the stream, messages, when they came.
+    What has arrived: the number of the stream, and messages of it.
     """
 
     link_class = stream.StreamLink
@@ -80,7 +81,7 @@ class StreamConsumer(ReconnectingConsumer[stream.StreamLink, tuple[int, Chunk, i
             head = read_head(content, 1)
             self._ends[number] = head.first_position + head.records
             return
-        chunk = read_chunk(content, 1)
+        chunk = read_chunk(content, 1, time.monotonic_ns())
         if chunk is not None:
             # A subscription begins with the whole chunk in which its offset lies.
             chunk = chunk.part(slice(int(np.searchsorted(chunk.positions, self._next[number])), None))
@@ -89,7 +90,7 @@ class StreamConsumer(ReconnectingConsumer[stream.StreamLink, tuple[int, Chunk, i
             return
         self._next[number] = int(chunk.positions[-1]) + 1
         self._came[number] += len(chunk)
-        self._arrived.append((number, chunk, time.monotonic_ns()))
+        self._arrived.append((number, chunk))
 
     def _give_credit(self, number: int) -> None:
         """One more chunk may come; asked for only when one has been handed out, so that few wait here."""
@@ -98,26 +99,18 @@ class StreamConsumer(ReconnectingConsumer[stream.StreamLink, tuple[int, Chunk, i
 
     def _hand_out(self, most: int) -> Deliveries:
         assert self._link is not None
-        number, chunk, at_mono_ns = self._arrived.popleft()
         link = self._link
-        if len(chunk) > most:
-            self._arrived.appendleft((number, chunk.part(slice(most, None)), at_mono_ns))
-            chunk = chunk.part(slice(None, most))
+        number, chunk = self._arrived.popleft()
+        some, rest = chunk.split(most)
+        if rest is not None:
+            self._arrived.appendleft((number, rest))
         else:
             self._or_lose(lambda: self._give_credit(number))
-        self._handed[number] += len(chunk)
-        token = Token(link, number, int(chunk.positions[-1]), self._handed[number])
+        self._handed[number] += len(some)
+        token = Token(link, number, int(some.positions[-1]), self._handed[number])
         if self._automatic:
             self._store(token)
-        return Deliveries(
-            addresses=chunk.starts.astype(np.uint64) + np.uint64(chunk.buffer.ctypes.data),
-            lengths=chunk.lengths,
-            arrived_mono_ns=at_mono_ns,
-            positions=chunk.positions,
-            redelivered=np.zeros(len(chunk), np.uint8),  # the stream protocol does not say
-            buffer=chunk.buffer,
-            token=token,
-        )
+        return some.deliveries(token)
 
     def acknowledge(self, deliveries: Deliveries) -> None:
         if isinstance(deliveries.token, Token) and not self._automatic:

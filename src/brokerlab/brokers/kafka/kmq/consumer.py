@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from brokerlab.brokers.kafka.backlog import NOTHING_RECEIVED, Backlog, assigned_partitions
-from brokerlab.brokers.kafka.client import consumer_properties, marker_properties
-from brokerlab.brokers.kafka.driver import connect, path, seconds_until
+from brokerlab.brokers.kafka.client import marker_properties
+from brokerlab.brokers.kafka.driver import PythonConsumer, connect, seconds_until
 from brokerlab.brokers.kafka.kmq import markers
 from brokerlab.brokers.kafka.kmq.admin import ensure_markers
 from brokerlab.brokers.kafka.kmq.tracker import TrackerProcess
-from brokerlab.brokers.kafka.outcomes import consumer_must_stop
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 Place = tuple[str, int, int]  # topic, partition, offset
 
 
-class KmqConsumer:
+class KmqConsumer(PythonConsumer):
     """KMQ's flow: read a batch, write a start marker for each message and wait until they are stored, commit the
     position, hand the batch over; an acknowledgement is an end marker for each message, which nobody waits for.
 
@@ -34,30 +32,21 @@ class KmqConsumer:
     child process: it is needed as long as somebody consumes.
     """
 
-    epoch = 0
-
     def __init__(self, plan: AgentPlan, number: int) -> None:
-        from confluent_kafka import Consumer, Producer, TopicPartition
+        from confluent_kafka import Producer
 
         assert plan.consumers is not None
         assert plan.group is not None
-        self.path = path()
         self._group = plan.group
-        self._automatic = plan.consumers.acknowledge == "automatic"
         self._start = markers.start_marker(redelivery_timeout_ms(plan))
         ensure_markers(plan)
         self._tracker = TrackerProcess(plan) if number % plan.consumers.per_group == 0 else None
-        self._client = connect(Consumer, {**consumer_properties(plan), "enable.auto.commit": "false"})
+        super().__init__(plan, number, {"enable.auto.commit": "false"})
         self._markers = connect(Producer, marker_properties(plan))
-        mine = assigned_partitions(plan, number)
-        self._next = dict.fromkeys(mine, NOTHING_RECEIVED)
-        self._backlog = Backlog(plan, mine)
-        self._client.assign([TopicPartition(*one) for one in mine])
         self._starting: list[Message] = []  # read, but not all of their start markers are stored yet
         self._unstored = 0
         self._lost: KafkaError | None = None
         self._open: set[Place] = set()
-        self._closed = False
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
         if self._tracker is not None:
@@ -71,25 +60,9 @@ class KmqConsumer:
                 return no_deliveries(time.monotonic_ns())
 
     def _read(self, most: int, deadline_mono_ns: int) -> None:
-        # `consume` waits until it has *all* it was asked for, so wait for one, then take what is there already.
-        first = self._client.poll(seconds_until(deadline_mono_ns))
-        if first is None:
-            return
-        read = [first] if most == 1 else [first, *self._client.consume(most - 1, 0)]
-        good = [m for m in read if self._is_message(m)]
-        for message in good:
-            self._next[message.topic(), message.partition()] = message.offset() + 1
-        self._starting = [m for m in good if self._is_for_us(m)]
+        self._starting = [m for m in self._messages(most, deadline_mono_ns) if self._is_for_us(m)]
         self._write(map(_place, self._starting), self._start, self._started)
         self._unstored = len(self._starting)
-
-    def _is_message(self, message: Message) -> bool:
-        error = message.error()
-        if error is None:
-            return True
-        if error.fatal() or consumer_must_stop(error.code()):
-            raise BrokerError(f"the consumer cannot go on: {error.str()}")
-        return False
 
     def _is_for_us(self, message: Message) -> bool:
         """Copies are made for one group; the others had the original."""
@@ -145,17 +118,10 @@ class KmqConsumer:
         self._open.difference_update(places)
         self._markers.poll(0)
 
-    def _commit(self, *, asynchronous: bool) -> None:
-        from confluent_kafka import TopicPartition
-
-        at = [TopicPartition(topic, p, offset) for (topic, p), offset in self._next.items() if offset > 0]
-        if at:
-            self._client.commit(offsets=at, asynchronous=asynchronous)
-
     def remaining(self) -> int | None:
         """What was not read yet, and what was handed over and is not acknowledged. What a consumer that is gone left
         open counts again once the tracker has sent it again."""
-        unread = self._backlog.remaining(list(self._next.values()))
+        unread = super().remaining()
         return None if unread is None else unread + len(self._starting) + len(self._open)
 
     def close(self, deadline_mono_ns: int) -> None:
