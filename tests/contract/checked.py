@@ -22,7 +22,11 @@ class _Timed:
     def __init__(self, what: Any, clock: Callable[[], int]) -> None:
         self._what = what
         self._clock = clock
-        self.path: str = what.path
+
+    @property
+    def path(self) -> str:
+        path: str = self._what.path  # it may change: see the consumer that goes on with another library
+        return path
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._what, name)

@@ -94,7 +94,7 @@ def lanes_sent(run: RunDirectory, cell: str) -> npt.NDArray[np.void]:
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_messages_called_lost_are_the_very_ones_the_broker_dropped_or_damaged(faults: Finished, cell: str) -> None:
     headers = lanes_sent(faults.run, cell)
-    kinds = draw_faults(parse_faults(faults.cells[cell].broker_settings)[0], headers)
+    kinds = draw_faults(parse_faults(faults.cells[cell].broker_settings), headers)
     gone = headers[(kinds == LOSS) | (kinds == CORRUPTION)]
     dropped = {(int(h["producer"]), int(h["partition"]), int(h["sequence"])) for h in gone}
     told: set[Message] = {
@@ -145,7 +145,7 @@ def drawn_ns(cell: CellPlan, measure: str) -> npt.NDArray[np.int64]:
     """
     headers = np.zeros(4000, HEADER)  # 1,000 a second, 1 s of warm-up, 3 s of measure
     headers["sequence"] = np.arange(len(headers))
-    faults, _ = parse_faults(cell.broker_settings)
+    faults = parse_faults(cell.broker_settings)
     delays = draw_delays_ns(faults.seed, faults.delay, headers)
     if measure == "end_to_end_latency":
         scheduled = headers["sequence"] * 1_000_000

@@ -107,7 +107,7 @@ def test_what_a_closed_consumer_left_comes_to_the_next_and_clean_up_leaves_no_ma
     assert sorted(consume(following, 50)) == list(range(50))
     following.close(soon())
     admin.delete(("left",), ("g",))
-    with pytest.raises(BrokerError, match="has no topic"):
+    with pytest.raises(BrokerError, match=r"has no topic|Unknown topic"):
         admin.effective_settings((markers_topic("left", "g"),))
     assert admin.effective_settings((markers_topic("left-more", "g"),))
 

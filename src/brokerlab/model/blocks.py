@@ -52,17 +52,25 @@ class Block:
         sizes = np.cumsum(self.lengths + overhead_bytes, dtype=np.int64)
         return max(1, int(np.searchsorted(sizes, room_bytes, side="right")))
 
-    def payloads(self) -> list[bytes]:
-        """The messages as bytes objects, for clients that take nothing else."""
-        n = len(self)
-        if n == 0:
-            return []
+    def rows(self) -> Bytes | None:
+        """The messages as rows of bytes, without copying; None where sizes differ or they lie at unequal distances."""
+        if len(self) == 0:
+            return None
         size, first = int(self.lengths[0]), int(self.offsets[0])
         strides = np.diff(self.offsets)
-        stride = int(strides[0]) if n > 1 else size
-        if bool((self.lengths == size).all()) and bool((strides == stride).all()):
+        stride = int(strides[0]) if len(strides) else size
+        if stride < 0 or not bool((self.lengths == size).all()) or not bool((strides == stride).all()):
+            return None
+        return np.ndarray((len(self), size), np.uint8, self.buffer, offset=first, strides=(stride, 1))
+
+    def payloads(self) -> list[bytes]:
+        """The messages as bytes objects, for clients that take nothing else."""
+        rows = self.rows()
+        if rows is not None:
             # One strided view: 22 ns a message. 'V', not 'S', because 'S' drops trailing NULs.
-            whole: npt.NDArray[np.void] = np.ndarray(n, f"V{size}", self.buffer, offset=first, strides=(stride,))
+            whole: npt.NDArray[np.void] = np.ndarray(
+                len(self), f"V{rows.shape[1]}", self.buffer, offset=int(self.offsets[0]), strides=rows.strides[:1]
+            )
             messages: list[bytes] = whole.tolist()
             return messages
         view = memoryview(self.buffer)  # type: ignore[arg-type]

@@ -30,10 +30,7 @@ def headers(n: int = N) -> np.ndarray:
 
 
 def test_settings_are_read_as_written() -> None:
-    faults, wrong = parse_faults(
-        {"delay": "lognormal(2ms, 0.5)", "stall": "at 3s for 1.5s", "loss": "0.001", "seed": "9"}
-    )
-    assert wrong == []
+    faults = parse_faults({"delay": "lognormal(2ms, 0.5)", "stall": "at 3s for 1.5s", "loss": "0.001", "seed": "9"})
     assert faults == Faults(
         seed=9, delay=Delay("lognormal", 2e6, 0.5), stall=Stall(3_000_000_000, 1_500_000_000), loss=0.001
     )

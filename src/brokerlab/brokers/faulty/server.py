@@ -242,9 +242,10 @@ def main() -> None:
     parser = arguments(argparse.ArgumentParser(description=__doc__))
     parser.add_argument("--faults", required=True)
     given = parser.parse_args()
-    faults, problems = parse_faults(json.loads(given.faults))
-    if problems:
-        parser.error("; ".join(map(str, problems)))
+    try:
+        faults = parse_faults(json.loads(given.faults))
+    except ValueError as e:
+        parser.error(str(e))
     # Delays are known to the microsecond only if the kernel does not round timers up.
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
     server = FaultyServer(given.port, given.retain_bytes, given.limit_bytes, faults)

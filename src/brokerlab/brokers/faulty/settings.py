@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from brokerlab.brokers.contract import CellProblem
-from brokerlab.brokers.kit.setting_checks import unknown_names
+from brokerlab.brokers.kit.setting_checks import Check, setting_problems
 from brokerlab.brokers.memory import settings as memory_settings
 from brokerlab.model.plan import CellPlan
 
@@ -119,28 +119,36 @@ def _seed(text: str) -> int:
 _PARSERS = {"seed": _seed, "delay": parse_delay, "stall": parse_stall} | dict.fromkeys(SHARES, _share)
 
 
-def parse_faults(settings: Mapping[str, str]) -> tuple[Faults, list[CellProblem]]:
-    """The faults, and every problem found; names that are not ours are ignored here."""
-    values: dict[str, object] = {}
-    problems: list[CellProblem] = []
-    for name in NAMES:
-        if name in settings:
-            try:
-                values[name] = _PARSERS[name](settings[name])
-            except ValueError as e:
-                problems.append(CellProblem(("broker_settings", name), str(e), settings[name]))
+def _check(parse: Callable[[str], object]) -> Check:
+    def check(text: str) -> str | None:
+        try:
+            parse(text)
+        except ValueError as e:
+            return str(e)
+        return None
+
+    return check
+
+
+KNOWN = {name: _check(parse) for name, parse in _PARSERS.items()} | memory_settings.SIZES
+
+
+def parse_faults(settings: Mapping[str, str]) -> Faults:
+    """The faults; names that are not ours are ignored here. Raises ValueError."""
+    values = {name: _PARSERS[name](settings[name]) for name in NAMES if name in settings}
     faults = Faults(**values)  # type: ignore[arg-type]
     total = sum(getattr(faults, name) for name in SHARES)
     if total > 1:
-        message = f"{' + '.join(SHARES)} must not exceed 1"
-        problems.append(CellProblem(("broker_settings",), message, f"{total:g}"))
-    return faults, problems
+        raise ValueError(f"{' + '.join(SHARES)} must not exceed 1 (it is {total:g})")
+    return faults
 
 
 def problems(cell: CellPlan) -> list[CellProblem]:
-    return [
-        *unknown_names("broker_settings", cell.broker_settings, (*NAMES, *memory_settings.DEFAULTS)),
-        *unknown_names("client_settings", cell.client_settings, ()),
-        *memory_settings.size_problems(cell.broker_settings),
-        *parse_faults(cell.broker_settings)[1],
-    ]
+    found = setting_problems(cell, KNOWN, {}) or memory_settings.limit_problems(cell.broker_settings)
+    if found:
+        return found
+    try:
+        parse_faults(cell.broker_settings)
+    except ValueError as e:
+        return [CellProblem(("broker_settings",), str(e))]
+    return []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit.durability import level_of
 from brokerlab.brokers.kit.names import names
-from brokerlab.brokers.kit.setting_checks import not_offered, unknown_names
+from brokerlab.brokers.kit.setting_checks import one_of, unknown_names
 from brokerlab.model.plan import CellPlan, Durability
 
 # Where clients are sent: a way to put something between them and the server.
@@ -160,8 +160,11 @@ def problems(cell: CellPlan) -> list[CellProblem]:
     found = [
         *_name_problems("broker_settings", cell.broker_settings, TOPIC_SETTINGS | SERVER_SETTINGS),
         *_name_problems("client_settings", cell.client_settings, client_names),
-        *not_offered("client_settings", cell.client_settings, dict.fromkeys(_ACKS_NAMES, ("all", "-1", "1", "0"))),
     ]
+    for name in _ACKS_NAMES:
+        said = one_of("all", "-1", "1", "0")(cell.client_settings.get(name, "all"))
+        if said is not None:
+            found.append(CellProblem(("client_settings", name), said, cell.client_settings[name]))
     if all(name in cell.client_settings for name in _ACKS_NAMES):
         said = "acks and request.required.acks are two names of one setting; give one"
         found.append(CellProblem(("client_settings",), said))

@@ -1,13 +1,28 @@
-"""What brokers check alike in a cell's settings. Each function gives one problem for each mistake; none is good."""
+"""What a cell's settings may be, declared: names, and what their values must be."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from brokerlab.brokers.contract import CellProblem
+from brokerlab.model.plan import CellPlan
 
 MOST_LISTED = 30  # names; nobody reads a longer list
+Check = Callable[[str], str | None]  # of a value: None, or what it must be
+Known = Mapping[str, Check]  # settings by name
+
+
+def setting_problems(cell: CellPlan, broker_settings: Known, client_settings: Known) -> list[CellProblem]:
+    """One for each name that is not known, with the nearest that is, and one for each value that cannot be."""
+    found: list[CellProblem] = []
+    for field, known in (("broker_settings", broker_settings), ("client_settings", client_settings)):
+        given: Mapping[str, str] = getattr(cell, field)
+        found += unknown_names(field, given, known)
+        wrong = {name: known[name](value) for name, value in given.items() if name in known}
+        found += [CellProblem((field, name), said, given[name]) for name, said in wrong.items() if said is not None]
+    return found
 
 
 def unknown_names(field: str, given: Iterable[str], known: Collection[str]) -> list[CellProblem]:
@@ -21,35 +36,25 @@ def _unknown(field: str, name: str, known: Collection[str]) -> CellProblem:
     return CellProblem((field, name), f"no such setting{listed}", nearest=near[0] if near else None)
 
 
-def not_offered(field: str, given: Mapping[str, str], choices: Mapping[str, Collection[str]]) -> list[CellProblem]:
-    """For settings that have a few possible values."""
-    return [
-        wrong_value(field, given, name, f"must be one of {', '.join(offered)}")
-        for name, offered in choices.items()
-        if name in given and given[name] not in offered
-    ]
+def one_of(*choices: str) -> Check:
+    return lambda value: None if value in choices else f"must be one of {', '.join(choices)}"
 
 
-def not_true_or_false(field: str, given: Mapping[str, str], names: Iterable[str]) -> list[CellProblem]:
-    return [
-        wrong_value(field, given, name, "must be true or false")
-        for name in names
-        if given.get(name, "true") not in ("true", "false")
-    ]
-
-
-def not_above_zero(field: str, given: Mapping[str, str], names: Iterable[str]) -> list[CellProblem]:
-    """For settings that are whole numbers above 0."""
-    return [
-        wrong_value(field, given, name, "must be a whole number above 0")
-        for name in names
-        if name in given and not is_above_zero(given[name])
-    ]
+def whole_number(most: int | None = None, unit: str = "") -> Check:
+    """Above 0."""
+    said = f"must be a whole number{unit} above 0" + ("" if most is None else f" and at most {most}")
+    return lambda value: None if is_above_zero(value) and (most is None or int(value) <= most) else said
 
 
 def is_above_zero(text: str) -> bool:
     return text.isdecimal() and int(text) > 0
 
 
-def wrong_value(field: str, given: Mapping[str, str], name: str, message: str) -> CellProblem:
-    return CellProblem((field, name), message, given.get(name))
+def looks_like(pattern: str, words: str) -> Check:
+    """`words` say what it must be."""
+    compiled = re.compile(pattern)
+    return lambda value: None if compiled.fullmatch(value) else f"must be {words}"
+
+
+ANYTHING: Check = lambda value: None  # noqa: E731, ARG005 - the broker itself judges it
+TRUE_OR_FALSE = looks_like("true|false", "true or false")

@@ -7,20 +7,25 @@ from dataclasses import dataclass
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit.durability import level_of, wants_fsync, wants_replicas
-from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, unknown_names, wrong_value
+from brokerlab.brokers.kit.setting_checks import looks_like, one_of, setting_problems, whole_number
 from brokerlab.model.plan import CellPlan
 
-NAMES = ("sync_interval", "replicas", "storage", "ack_wait", "ack_policy", "max_payload")
-CLIENT_NAMES = ("pull_messages", "pull_bytes", "pending_bytes")
 # A stream stores and delivers in one thread, and stores all that waits, up to 10,000 messages, before it delivers all
 # that was asked for. Who asks for fewer receives less than is published, however fast it is.
 PULL_MESSAGES = 20_000
 PULL_BYTES = 48 << 20  # a server hangs up on a client with 64 MiB unread
 PENDING_BYTES = 1 << 20
-_DURATION = re.compile(r"(\d+)(ms|s|m|h)")
+_DURATION = r"(\d+)(ms|s|m|h)"
 _NS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
-_CHOICES = {"storage": ("file", "memory"), "ack_policy": ("explicit", "all")}
-_SIZE = re.compile(r"(\d+)(B|KB|MB)?")
+SERVER = {
+    "sync_interval": looks_like(f"always|{_DURATION}", "`always` or a duration such as 10s"),
+    "replicas": one_of("1", "3", "5"),
+    "storage": one_of("file", "memory"),
+    "ack_wait": looks_like(_DURATION, "a duration such as 30s"),
+    "ack_policy": one_of("explicit", "all"),
+    "max_payload": looks_like(r"\d+(B|KB|MB)?", "a size such as 8MB"),
+}
+CLIENT = dict.fromkeys(("pull_messages", "pull_bytes", "pending_bytes"), whole_number())
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ def ack_policy_of(cell: CellPlan) -> str:
 
 
 def _duration_ns(text: str) -> int:
-    found = _DURATION.fullmatch(text)
+    found = re.fullmatch(_DURATION, text)
     if found is None:
         raise ValueError(text)
     return int(found[1]) * _NS[found[2]]
@@ -74,36 +79,15 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
 
 def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that NATS cannot do."""
-    found = [
-        *unknown_names("broker_settings", cell.broker_settings, NAMES),
-        *unknown_names("client_settings", cell.client_settings, CLIENT_NAMES),
-        *_bad_values(cell),
-    ]
-    consumers = cell.consumers
-    alone = consumers.per_group == 1 and consumers.acknowledge == "batch"
+    found = setting_problems(cell, SERVER, CLIENT)
+    replicas = cell.broker_settings.get("replicas", "1")
+    if replicas.isdecimal() and int(replicas) > cell.nodes:
+        said = f"must be at most the {cell.nodes} nodes"
+        found.append(CellProblem(("broker_settings", "replicas"), said, replicas))
+    alone = cell.consumers.per_group == 1 and cell.consumers.acknowledge == "batch"
     if ack_policy_of(cell) == "all" and not alone:
         why = (
             "acknowledges what other consumers of the group hold; it needs consumers.per_group 1 and acknowledge batch"
         )
         found.append(CellProblem(("broker_settings", "ack_policy"), f"'all' {why}"))
     return found
-
-
-def _bad_values(cell: CellPlan) -> list[CellProblem]:
-    given = cell.broker_settings
-    found = not_offered("broker_settings", given, _CHOICES)
-    sync = given.get("sync_interval", "always")
-    patterns = {
-        "ack_wait": (_DURATION, "must be a duration such as 30s"),
-        "max_payload": (_SIZE, "must be a size such as 8MB"),
-    }
-    if sync != "always":
-        patterns["sync_interval"] = (_DURATION, "must be `always` or a duration such as 10s")
-    for name, (pattern, message) in patterns.items():
-        if name in given and pattern.fullmatch(given[name]) is None:
-            found.append(wrong_value("broker_settings", given, name, message))
-    replicas = given.get("replicas", "1")
-    if replicas not in ("1", "3", "5") or int(replicas) > cell.nodes:
-        message = f"must be 1, 3 or 5 and at most the {cell.nodes} nodes"
-        found.append(wrong_value("broker_settings", given, "replicas", message))
-    return found + not_above_zero("client_settings", cell.client_settings, CLIENT_NAMES)

@@ -7,6 +7,7 @@ import struct
 import numpy as np
 import numpy.typing as npt
 
+from brokerlab.brokers.kit.rows import joined_rows
 from brokerlab.model.blocks import Block, Int32s, Int64s
 
 BYTEA, INT8, INT4 = 17, 20, 23
@@ -36,22 +37,10 @@ def _elements(values: npt.NDArray[np.signedinteger], kind: str) -> bytes:
 
 def bytea_elements(block: Block) -> bytes:
     """The messages of a block, each behind its length. Copies."""
-    n, size = len(block), int(block.lengths[0]) if len(block) else 0
-    if n == 0:
-        return b""
-    if bool((block.lengths == size).all()) and n > 1:
-        first = int(block.offsets[0])
-        stride = int(block.offsets[1]) - first
-        if stride > 0 and bool((np.diff(block.offsets) == stride).all()):
-            rows = np.empty(n, np.dtype([("bytes", ">i4"), ("message", f"V{size}")]))
-            rows["bytes"] = size
-            rows["message"] = np.ndarray(n, f"V{size}", block.buffer, offset=first, strides=(stride,))
-            return rows.tobytes()
-    parts: list[bytes | memoryview] = []
-    view = memoryview(block.buffer)  # type: ignore[arg-type]
-    for offset, length in zip(block.offsets.tolist(), block.lengths.tolist(), strict=True):
-        parts += [struct.pack(">i", length), view[offset : offset + length]]
-    return b"".join(parts)
+    rows = block.rows()
+    if rows is not None:
+        return joined_rows(struct.pack(">i", rows.shape[1]), rows)
+    return b"".join(part for payload in block.payloads() for part in (struct.pack(">i", len(payload)), payload))
 
 
 def int8_array(values: Int64s) -> bytes:

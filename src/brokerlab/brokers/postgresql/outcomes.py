@@ -8,52 +8,18 @@ although the commit stands on the primary: unknown too.
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.outcomes import OutcomeTable
 from brokerlab.model.blocks import REJECTED, UNKNOWN
 
-CLASSES: dict[str, int] = {
-    "02": UNKNOWN,  # no data
-    "03": REJECTED,  # statement not yet complete
-    "08": UNKNOWN,  # connection exception
-    "09": REJECTED,  # triggered action exception
-    "0A": REJECTED,  # feature not supported
-    "0B": REJECTED,  # invalid transaction initiation
-    "0F": REJECTED,  # locator exception
-    "0L": REJECTED,  # invalid grantor
-    "0P": REJECTED,  # invalid role specification
-    "0Z": REJECTED,  # diagnostics exception
-    "10": REJECTED,  # XQuery error
-    "20": REJECTED,  # case not found
-    "21": REJECTED,  # cardinality violation
-    "22": REJECTED,  # data exception
-    "23": REJECTED,  # integrity constraint violation
-    "24": REJECTED,  # invalid cursor state
-    "25": REJECTED,  # invalid transaction state: also a read-only server
-    "26": REJECTED,  # invalid SQL statement name
-    "27": REJECTED,  # triggered data change violation
-    "28": REJECTED,  # invalid authorization specification
-    "2B": REJECTED,  # dependent privilege descriptors still exist
-    "2D": REJECTED,  # invalid transaction termination
-    "2F": REJECTED,  # SQL routine exception
-    "34": REJECTED,  # invalid cursor name
-    "38": REJECTED,  # external routine exception
-    "39": REJECTED,  # external routine invocation exception
-    "3B": REJECTED,  # savepoint exception
-    "3D": REJECTED,  # invalid catalog name
-    "3F": REJECTED,  # invalid schema name
-    "40": REJECTED,  # transaction rollback: serialization failure, deadlock
-    "42": REJECTED,  # syntax error or access rule violation: also a table that is gone
-    "44": REJECTED,  # WITH CHECK OPTION violation
-    "53": REJECTED,  # insufficient resources: also a full disk
-    "54": REJECTED,  # program limit exceeded
-    "55": REJECTED,  # object not in prerequisite state
-    "57": UNKNOWN,  # operator intervention: shutdown, crash
-    "58": UNKNOWN,  # system error: input or output failed
-    "72": REJECTED,  # snapshot failure (no longer raised)
-    "F0": UNKNOWN,  # configuration file error
-    "HV": REJECTED,  # foreign data wrapper error
-    "P0": REJECTED,  # PL/pgSQL error: a trigger of the user's
-    "XX": UNKNOWN,  # internal error, corrupted data
-}
+# Classes of SQLSTATE, the first two characters (PostgreSQL's documentation, appendix A).
+CLASSES = OutcomeTable(
+    # Among them 25: a read-only server; 40: serialization failure, deadlock; 42: a table that is gone; 53: a full disk;
+    # P0: a trigger of the user's.
+    rejected="""
+        03 09 0A 0B 0F 0L 0P 0Z 10 20 21 22 23 24 25 26 27 28 2B 2D 2F 34 38 39 3B 3D 3F 40 42 44 53 54 55 72 HV P0""",
+    # No data; the connection; shutdown and crash; input or output failed; configuration; internal error, corrupted data.
+    unknown="02 08 57 58 F0 XX",
+)
 STATES: dict[str, int] = {
     "40003": UNKNOWN,  # statement completion unknown
     "57014": REJECTED,  # query canceled: an ERROR, so before the commit; during the wait for a standby it is a WARNING
@@ -64,4 +30,4 @@ def outcome_of(sqlstate: str, severity: str) -> int:
     """The outcome of a transaction that ended with this error; a state nobody mapped is unknown."""
     if severity != "ERROR":
         return UNKNOWN
-    return STATES.get(sqlstate, CLASSES.get(sqlstate[:2], UNKNOWN))
+    return STATES.get(sqlstate, CLASSES.of(sqlstate[:2]))

@@ -9,32 +9,36 @@ from dataclasses import dataclass
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit import durability
 from brokerlab.brokers.kit.durability import wants_replicas
-from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, unknown_names, wrong_value
+from brokerlab.brokers.kit.setting_checks import looks_like, one_of, setting_problems, whole_number
 from brokerlab.model.plan import CellPlan, Durability, Security
 
-COMMIT = ("on", "off", "local", "remote_write", "remote_apply")
-_CHOICES = {
-    "synchronous_commit": COMMIT,
-    "fsync": ("on", "off"),
-    "full_page_writes": ("on", "off"),
-    "autovacuum": ("on", "off"),
-    "wal_compression": ("off", "on", "pglz"),
+_SECONDS = looks_like(r"\d+(s|min)", "a duration such as 30s or 5min")
+_NUMBER = looks_like(r"\d+", "a whole number")
+_SWITCH = one_of("on", "off")
+OTHERS = {  # settings of the servers that durability does not depend on
+    "full_page_writes": _SWITCH,
+    "autovacuum": _SWITCH,
+    "wal_compression": one_of("off", "on", "pglz"),
+    "shared_buffers": looks_like(r"\d+(kB|MB|GB)", "a size such as 128MB"),
+    "max_wal_size": looks_like(r"\d+(MB|GB)", "a size such as 4GB"),
+    "wal_buffers": looks_like(r"-1|\d+(kB|MB)", "-1 or a size such as 16MB"),
+    "checkpoint_timeout": _SECONDS,
+    "autovacuum_naptime": _SECONDS,
+    "commit_delay": _NUMBER,
+    "commit_siblings": _NUMBER,
+    "max_connections": _NUMBER,
 }
-_PLAIN = {  # server setting -> what its value looks like
-    "shared_buffers": re.compile(r"\d+(kB|MB|GB)"),
-    "max_wal_size": re.compile(r"\d+(MB|GB)"),
-    "wal_buffers": re.compile(r"-1|\d+(kB|MB)"),
-    "checkpoint_timeout": re.compile(r"\d+(s|min)"),
-    "autovacuum_naptime": re.compile(r"\d+(s|min)"),
-    "commit_delay": re.compile(r"\d+"),
-    "commit_siblings": re.compile(r"\d+"),
-    "max_connections": re.compile(r"\d+"),
+SERVER = OTHERS | {
+    "synchronous_commit": one_of("on", "off", "local", "remote_write", "remote_apply"),
+    "fsync": _SWITCH,
+    "synchronous_standbys": _NUMBER,
 }
-NAMES = (*_CHOICES, *_PLAIN, "synchronous_standbys")
-CLIENT_NAMES = ("in_flight", "batch_messages", "batch_bytes", "visibility_timeout", "poll_interval")
-DEFAULTS = {"shared_buffers": "128MB", "max_wal_size": "4GB", "max_connections": "300", "autovacuum_naptime": "10s"}
-_DURATION = re.compile(r"(\d+)(us|ms|s|min)")
+_DURATION = r"([1-9]\d*)(us|ms|s|min)"
 _US = {"us": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000}
+CLIENT = dict.fromkeys(("in_flight", "batch_messages", "batch_bytes"), whole_number()) | dict.fromkeys(
+    ("visibility_timeout", "poll_interval"), looks_like(_DURATION, "a duration such as 30s or 2ms")
+)
+DEFAULTS = {"shared_buffers": "128MB", "max_wal_size": "4GB", "max_connections": "300", "autovacuum_naptime": "10s"}
 
 
 @dataclass(frozen=True)
@@ -70,12 +74,11 @@ def settings_of(cell: CellPlan) -> ServerSettings:
     """Settings that give the cell's durability, then what the user set. Only for a cell without `problems`."""
     given = cell.broker_settings
     commit = {Durability.L2: "remote_write", Durability.L4: "off"}.get(cell.durability, "on")
-    others = DEFAULTS | {k: v for k, v in given.items() if k in _PLAIN or k in _CHOICES}
     return ServerSettings(
         synchronous_commit=given.get("synchronous_commit", commit),
         synchronous_standbys=int(given.get("synchronous_standbys", "1" if wants_replicas(cell.durability) else "0")),
         fsync=given.get("fsync", "on"),
-        others={k: v for k, v in others.items() if k not in ("synchronous_commit", "fsync")},
+        others=DEFAULTS | {name: value for name, value in given.items() if name in OTHERS},
     )
 
 
@@ -90,8 +93,8 @@ def client_settings_of(given: Mapping[str, str]) -> ClientSettings:
 
 
 def _microseconds(text: str) -> int:
-    found = _DURATION.fullmatch(text)
-    if found is None or int(found[1]) == 0:
+    found = re.fullmatch(_DURATION, text)
+    if found is None:
         raise ValueError(text)
     return int(found[1]) * _US[found[2]]
 
@@ -110,13 +113,12 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
 
 def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that PostgreSQL cannot do."""
-    return [
-        *unknown_names("broker_settings", cell.broker_settings, NAMES),
-        *unknown_names("client_settings", cell.client_settings, CLIENT_NAMES),
-        *_bad_server_values(cell),
-        *_bad_client_values(cell.client_settings),
-        *([] if cell.security is None or cell.endpoint else _bad_security(cell.security)),
-    ]
+    found = setting_problems(cell, SERVER, CLIENT)
+    standbys = cell.broker_settings.get("synchronous_standbys", "0")
+    if standbys.isdecimal() and int(standbys) > cell.nodes - 1:
+        said = f"must be a whole number up to the {cell.nodes - 1} standbys"
+        found.append(CellProblem(("broker_settings", "synchronous_standbys"), said, standbys))
+    return found + ([] if cell.security is None or cell.endpoint else _bad_security(cell.security))
 
 
 def _bad_security(security: Security) -> list[CellProblem]:
@@ -128,27 +130,4 @@ def _bad_security(security: Security) -> list[CellProblem]:
     if set(security.user or "") & set("\"$'\\"):
         said = "PostgreSQL's first user may have none of \" $ ' \\ in the name"
         found.append(CellProblem(("security", "user"), said))
-    return found
-
-
-def _bad_server_values(cell: CellPlan) -> list[CellProblem]:
-    given = cell.broker_settings
-    found = not_offered("broker_settings", given, _CHOICES)
-    for name, value in given.items():
-        if name in _PLAIN and _PLAIN[name].fullmatch(value) is None:
-            found.append(wrong_value("broker_settings", given, name, f"must look like {_PLAIN[name].pattern}"))
-    standbys = given.get("synchronous_standbys", "0")
-    if not standbys.isdecimal() or int(standbys) > cell.nodes - 1:
-        said = f"must be a whole number up to the {cell.nodes - 1} standbys"
-        found.append(wrong_value("broker_settings", given, "synchronous_standbys", said))
-    return found
-
-
-def _bad_client_values(given: Mapping[str, str]) -> list[CellProblem]:
-    found = not_above_zero("client_settings", given, ("in_flight", "batch_messages", "batch_bytes"))
-    for name in ("visibility_timeout", "poll_interval"):
-        try:
-            _microseconds(given.get(name, "1s"))
-        except ValueError:
-            found.append(wrong_value("client_settings", given, name, "must be a duration such as 30s or 2ms"))
     return found

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit import durability
 from brokerlab.brokers.kit.durability import wants_fsync, wants_replicas
-from brokerlab.brokers.kit.setting_checks import (
-    is_above_zero,
-    not_above_zero,
-    not_offered,
-    not_true_or_false,
-    unknown_names,
-    wrong_value,
-)
+from brokerlab.brokers.kit.setting_checks import ANYTHING, TRUE_OR_FALSE, one_of, setting_problems, whole_number
 from brokerlab.model.plan import CellPlan, Durability
 
 TENANT = "public"
@@ -25,7 +18,11 @@ _SWITCHES = ("journalSyncData", "journalWriteData")
 _JOURNAL_NUMBERS = ("journalMaxGroupWaitMSec", "journalPageCacheFlushIntervalMSec")
 _BROKER_NUMBERS = ("managedLedgerCacheSizeMB", "managedLedgerMaxEntriesPerLedger", "maxMessageSize")
 _ADVERTISED = "advertisedListeners"  # where clients are sent: a way to put something between them and the server
-NAMES = (*_QUORUMS, *_SWITCHES, *_JOURNAL_NUMBERS, *_BROKER_NUMBERS, _ADVERTISED)
+SERVER = {
+    **dict.fromkeys((*_QUORUMS, *_JOURNAL_NUMBERS, *_BROKER_NUMBERS), whole_number()),
+    **dict.fromkeys(_SWITCHES, TRUE_OR_FALSE),
+    _ADVERTISED: ANYTHING,
+}
 CLIENT_DEFAULTS = {
     "batching_enabled": "true",
     "batching_max_messages": "1000",
@@ -34,8 +31,12 @@ CLIENT_DEFAULTS = {
     "receiver_queue_size": "1000",
     "compression_type": "NONE",
 }
-COMPRESSIONS = ("NONE", "LZ4", "ZLib", "ZSTD", "SNAPPY")
 BATCH_MOST = 2047  # what a position has room for
+CLIENT = dict.fromkeys(CLIENT_DEFAULTS, whole_number()) | {
+    "batching_enabled": TRUE_OR_FALSE,
+    "batching_max_messages": whole_number(BATCH_MOST),
+    "compression_type": one_of("NONE", "LZ4", "ZLib", "ZSTD", "SNAPPY"),
+}
 
 
 @dataclass(frozen=True)
@@ -100,16 +101,8 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
 
 def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that Pulsar cannot do."""
-    given = cell.broker_settings
-    found = [
-        *unknown_names("broker_settings", given, NAMES),
-        *unknown_names("client_settings", cell.client_settings, CLIENT_DEFAULTS),
-        *not_true_or_false("broker_settings", given, _SWITCHES),
-        *not_above_zero("broker_settings", given, (*_QUORUMS, *_JOURNAL_NUMBERS, *_BROKER_NUMBERS)),
-        *_bad_client_values(cell.client_settings),
-        *_bad_security(cell),
-    ]
-    if _ADVERTISED in given and cell.nodes > 1:
+    found = [*setting_problems(cell, SERVER, CLIENT), *_bad_security(cell)]
+    if _ADVERTISED in cell.broker_settings and cell.nodes > 1:
         found.append(CellProblem(("broker_settings", _ADVERTISED), f"one address cannot stand for {cell.nodes} nodes"))
     return found or _bad_quorums(cell)
 
@@ -134,17 +127,3 @@ def _bad_security(cell: CellPlan) -> list[CellProblem]:
     if security.user is not None and not (security.tls or cell.endpoint):
         return [CellProblem(("security",), "a Pulsar cluster of ours takes passwords over TLS only; set tls")]
     return []
-
-
-def _bad_client_values(given: Mapping[str, str]) -> list[CellProblem]:
-    batch = "batching_max_messages"
-    numbers = [name for name, default in CLIENT_DEFAULTS.items() if default.isdecimal() and name != batch]
-    found = [
-        *not_offered("client_settings", given, {"compression_type": COMPRESSIONS}),
-        *not_true_or_false("client_settings", given, ("batching_enabled",)),
-        *not_above_zero("client_settings", given, numbers),
-    ]
-    most = given.get(batch, "1")
-    if not (is_above_zero(most) and int(most) <= BATCH_MOST):
-        found.append(wrong_value("client_settings", given, batch, f"must be from 1 to {BATCH_MOST}"))
-    return found

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from brokerlab.brokers.kit.rows import joined_rows
 from brokerlab.model.blocks import Block, Bytes, Int64s
 
 FRAME_OVERHEAD = 8
@@ -59,30 +60,21 @@ class PublishEncoder:
 
     def encode(self, block: Block) -> bytes:
         """All frames of a block, in order."""
-        size = int(block.lengths[0])
-        if self._table is not None and size <= self._most and bool((block.lengths == size).all()):
-            rows = payload_rows(block, size)
-            if rows is not None:
-                return self._encode_equal(block, rows)
-        return self._encode_each(block)
+        rows = None if self._table is None else block.rows()
+        if rows is None or rows.shape[1] > self._most:
+            return self._encode_each(block)
+        return self._encode_equal(block, rows)
 
     def _encode_equal(self, block: Block, payloads: Bytes) -> bytes:
         """One matrix of bytes, a row for each message."""
         assert self._table is not None
         n, size = payloads.shape
-        method = self._table.shape[1]
-        header = np.frombuffer(_header_frame(size, 0), np.uint8)
+        numbers = np.arange(block.first_index, block.first_index + n, dtype=">u8").view(np.uint8).reshape(n, 8)
+        header = _header_frame(size, 0)
         body = struct.pack(">BHI", BODY, _CHANNEL, size)
-        start = method + len(header) + len(body)
-        rows = np.empty((n, start + size + 1), np.uint8)
-        rows[:, :method] = self._table[block.partitions]
-        rows[:, method : method + len(header)] = header
-        numbers = np.arange(block.first_index, block.first_index + n, dtype=">u8")
-        rows[:, method + len(header) - 9 : method + len(header) - 1] = numbers.view(np.uint8).reshape(n, 8)
-        rows[:, start - len(body) : start] = np.frombuffer(body, np.uint8)
-        rows[:, start:-1] = payloads
-        rows[:, -1] = END
-        return rows.tobytes()
+        return joined_rows(
+            self._table[block.partitions], header[:-9], numbers, header[-1:] + body, payloads, bytes([END])
+        )
 
     def _encode_each(self, block: Block) -> bytes:
         parts: list[bytes] = []
@@ -93,17 +85,6 @@ class PublishEncoder:
                 piece = payload[at : at + self._most]
                 parts += (struct.pack(">BHI", BODY, _CHANNEL, len(piece)), piece, b"\xce")
         return b"".join(parts)
-
-
-def payload_rows(block: Block, size: int) -> Bytes | None:
-    """The messages of a block of equal sizes as rows, without copying; None when they do not lie at equal distances."""
-    n, first = len(block), int(block.offsets[0])
-    stride = int(block.offsets[-1] - first) // (n - 1) if n > 1 else size
-    if stride < size or first + stride * (n - 1) != int(block.offsets[-1]):
-        return None
-    if n > 2 and not bool((np.diff(block.offsets) == stride).all()):
-        return None
-    return np.lib.stride_tricks.as_strided(block.buffer[first:], (n, size), (stride, 1), writeable=False)
 
 
 def _publish_method(exchange: str, key: str) -> bytes:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit import durability
-from brokerlab.brokers.kit.setting_checks import is_above_zero, unknown_names, wrong_value
+from brokerlab.brokers.kit.setting_checks import looks_like, setting_problems, whole_number
 from brokerlab.model.plan import AgentPlan, CellPlan, Durability, ProducersPlan
 
 Kind = Literal["classic", "quorum", "stream"]
@@ -19,21 +19,25 @@ LEVELS: dict[Kind, dict[int, tuple[Durability, ...]]] = {
     "stream": {1: (Durability.L4,), 3: (Durability.L2,)},
 }
 # Lines of rabbitmq.conf that may be given; all numbers.
-SERVER_NAMES = (
-    "vm_memory_high_watermark.relative",
-    "disk_free_limit.absolute",
-    "consumer_timeout",
-    "max_message_size",
-    "raft.wal_max_size_bytes",
-    "raft.wal_max_batch_size",
-    "raft.segment_max_entries",
-)
+SERVER = dict.fromkeys(
+    (
+        "disk_free_limit.absolute",
+        "consumer_timeout",
+        "max_message_size",
+        "raft.wal_max_size_bytes",
+        "raft.wal_max_batch_size",
+        "raft.segment_max_entries",
+    ),
+    whole_number(),
+) | {"vm_memory_high_watermark.relative": looks_like(r"0?\.\d*[1-9]\d*|1", "a share, such as 0.6")}
 MOST_STREAMS = 255  # publishers and subscriptions have numbers of eight bits, one of which is kept for questions
 CLIENT_DEFAULTS = {
     "prefetch": 2000,  # classic, quorum: unacknowledged messages a consumer may hold of each queue
     "credit": 10,  # stream: chunks that may be under way to a consumer of each stream
     "pending_bytes": 1 << 20,  # more unsent bytes than this and `send` takes fewer
 }
+# Sixteen bits in the protocols.
+CLIENT = {"prefetch": whole_number(65_535), "credit": whole_number(65_535), "pending_bytes": whole_number(1 << 30)}
 
 
 @dataclass(frozen=True)
@@ -98,32 +102,9 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
 
 def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that RabbitMQ cannot do."""
-    servers, clients = cell.broker_settings, cell.client_settings
-    found = [
-        *unknown_names("broker_settings", servers, SERVER_NAMES),
-        *unknown_names("client_settings", clients, CLIENT_DEFAULTS),
-    ]
-    for name, value in servers.items():
-        if name in SERVER_NAMES and not _is_number(value, whole=name != "vm_memory_high_watermark.relative"):
-            found.append(wrong_value("broker_settings", servers, name, "must be a number"))
-    for name, value in clients.items():
-        if name in CLIENT_DEFAULTS and not (is_above_zero(value) and int(value) <= _MOST.get(name, 1 << 30)):
-            most = f" and at most {_MOST[name]}" if name in _MOST else ""
-            found.append(wrong_value("client_settings", clients, name, f"must be a whole number above 0{most}"))
+    found = setting_problems(cell, SERVER, CLIENT)
     streams = cell.destinations * cell.partitions
     if kind_of(cell.broker) == "stream" and streams > MOST_STREAMS:
         said = f"{streams} streams, but one connection can have {MOST_STREAMS} at most"
         found.append(CellProblem(("destinations",), said))
     return found
-
-
-_MOST = {"prefetch": 65_535, "credit": 65_535}  # sixteen bits in the protocols
-
-
-def _is_number(text: str, *, whole: bool) -> bool:
-    if whole:
-        return is_above_zero(text)
-    try:
-        return float(text) > 0
-    except ValueError:
-        return False

@@ -7,10 +7,10 @@ import struct
 import numpy as np
 
 from brokerlab.brokers.kit.reconnecting import ReconnectingProducer
+from brokerlab.brokers.kit.rows import joined_rows
 from brokerlab.brokers.kit.unconfirmed import Unconfirmed
 from brokerlab.brokers.rabbitmq import stream
 from brokerlab.brokers.rabbitmq.chunks import MESSAGE_PREFIX_BYTES, message_prefix
-from brokerlab.brokers.rabbitmq.frames import payload_rows
 from brokerlab.brokers.rabbitmq.names import stream_name
 from brokerlab.brokers.rabbitmq.outcomes import outcome_of_stream_code
 from brokerlab.brokers.rabbitmq.settings import client_setting, confirm_window
@@ -66,19 +66,14 @@ def publish_frames(block: Block, first_id: int) -> bytes:
     """One Publish frame for each partition in the block; message i has the publishing id first_id + i."""
     frames = []
     payloads: list[bytes] | None = None
-    size = int(block.lengths[0])
-    rows = payload_rows(block, size) if bool((block.lengths == size).all()) else None
+    rows = block.rows()
     ids = np.arange(first_id, first_id + len(block), dtype=">u8")
     for partition in np.unique(block.partitions).tolist():
         chosen = np.flatnonzero(block.partitions == partition)
         if rows is not None:
-            made = np.empty((len(chosen), _OVERHEAD_BYTES + size), np.uint8)
-            made[:, :8] = ids[chosen].view(np.uint8).reshape(-1, 8)
-            made[:, 8:_OVERHEAD_BYTES] = np.frombuffer(
-                struct.pack(">I", size + MESSAGE_PREFIX_BYTES) + message_prefix(size), np.uint8
-            )
-            made[:, _OVERHEAD_BYTES:] = rows[chosen]
-            content = made.tobytes()
+            size = rows.shape[1]
+            prefix = struct.pack(">I", size + MESSAGE_PREFIX_BYTES) + message_prefix(size)
+            content = joined_rows(ids[chosen].view(np.uint8).reshape(-1, 8), prefix, rows[chosen])
         else:
             payloads = block.payloads() if payloads is None else payloads
             parts: list[bytes] = []

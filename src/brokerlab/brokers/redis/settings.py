@@ -8,11 +8,10 @@ from typing import Literal
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit.durability import wants_fsync
-from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, unknown_names, wrong_value
+from brokerlab.brokers.kit.setting_checks import looks_like, one_of, setting_problems, whole_number
 from brokerlab.brokers.redis.names import replicas_of_a_master
 from brokerlab.model.plan import CellPlan, Durability
 
-NAMES = ("appendonly", "appendfsync", "maxmemory")
 CLIENT_DEFAULTS = {
     "wait_replicas": 1,  # with the master a majority of three
     "wait_timeout_ms": 10_000,
@@ -20,7 +19,11 @@ CLIENT_DEFAULTS = {
     "read_messages": 1000,
     "claim_idle_ms": 30_000,
 }
-_CHOICES = {"appendonly": ("yes", "no"), "appendfsync": ("always", "everysec", "no")}
+SERVER = {
+    "appendonly": one_of("yes", "no"),
+    "appendfsync": one_of("always", "everysec", "no"),
+    "maxmemory": looks_like(r"(?i)\d+[kmg]*b?", "a size such as 2gb"),
+}
 Wait = Literal["none", "WAIT", "WAITAOF"]
 
 
@@ -93,20 +96,12 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
 
 def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that this broker cannot do."""
-    given = cell.broker_settings
-    found = [
-        *unknown_names("broker_settings", given, NAMES),
-        *unknown_names("client_settings", cell.client_settings, CLIENT_DEFAULTS),
-        *not_offered("broker_settings", given, _CHOICES),
-        *not_above_zero("client_settings", cell.client_settings, CLIENT_DEFAULTS),
-    ]
-    if not given.get("maxmemory", "0").lower().removesuffix("b").rstrip("kmg").isdecimal():
-        found.append(wrong_value("broker_settings", given, "maxmemory", "must be a size such as 2gb"))
+    found = setting_problems(cell, SERVER, dict.fromkeys(CLIENT_DEFAULTS, whole_number()))
     replicas = replicas_of_a_master(cell.broker, cell.nodes)
     wanted = cell.client_settings.get("wait_replicas", "0")
     if wanted.isdecimal() and int(wanted) > replicas and not cell.endpoint:
         said = f"must be at most the {replicas} replicas that a master has"
-        found.append(wrong_value("client_settings", cell.client_settings, "wait_replicas", said))
+        found.append(CellProblem(("client_settings", "wait_replicas"), said, wanted))
     security = cell.security
     if security is not None and security.user is not None and security.password is None:
         found.append(CellProblem(("security", "password"), "a user needs one"))

@@ -1,11 +1,22 @@
-"""Problems of settings that are the same for every broker."""
+"""Settings that are declared, and the problems of those that are given."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from brokerlab.brokers.contract import CellProblem
-from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, unknown_names
+from brokerlab.brokers.kit.setting_checks import (
+    TRUE_OR_FALSE,
+    Check,
+    looks_like,
+    one_of,
+    setting_problems,
+    unknown_names,
+    whole_number,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,14 +40,25 @@ def test_known_names_are_no_problem() -> None:
     assert unknown_names("broker_settings", ["a", "b"], {"a", "b"}) == []
 
 
-def test_only_values_that_are_given_are_judged() -> None:
-    choices = {"storage": ("file", "memory"), "fsync": ("yes", "no")}
-    expected = CellProblem(("broker_settings", "fsync"), "must be one of yes, no", value="maybe")
-    assert not_offered("broker_settings", {"fsync": "maybe"}, choices) == [expected]
+def test_every_mistake_is_told_with_its_field_and_value() -> None:
+    cell: Any = SimpleNamespace(broker_settings={"fsync": "maybe", "storage": "file"}, client_settings={"credits": "1"})
+    servers = {"fsync": one_of("yes", "no"), "storage": one_of("file")}
+    assert setting_problems(cell, servers, {"credit": whole_number()}) == [
+        CellProblem(("broker_settings", "fsync"), "must be one of yes, no", "maybe"),
+        CellProblem(("client_settings", "credits"), "no such setting", nearest="credit"),
+    ]
 
 
-@pytest.mark.parametrize(("value", "good"), [("1", True), ("0", False), ("-1", False), ("1.5", False), ("", False)])
-def test_a_number_must_be_whole_and_above_zero(value: str, good: bool) -> None:
-    found = not_above_zero("client_settings", {"credit": value}, ("credit", "prefetch"))
-    expected = CellProblem(("client_settings", "credit"), "must be a whole number above 0", value)
-    assert found == ([] if good else [expected])
+@pytest.mark.parametrize(
+    ("check", "good", "bad"),
+    [
+        (whole_number(), ("1", "70000"), ("0", "-1", "1.5", "")),
+        (whole_number(10), ("10",), ("11",)),
+        (one_of("a", "b"), ("a",), ("c", "A", "")),
+        (TRUE_OR_FALSE, ("true", "false"), ("True", "yes")),
+        (looks_like(r"\d+(s|min)", "a duration"), ("3s", "5min"), ("3", "s", "3s more")),
+    ],
+)
+def test_a_value_is_judged_by_its_check(check: Check, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
+    assert [check(value) for value in good] == [None] * len(good)
+    assert all((check(value) or "").startswith("must be ") for value in bad)

@@ -75,7 +75,7 @@ def test_the_level_follows_from_what_a_commit_waits_for(
         ({"synchronous_commit": "maybe"}, "must be one of"),
         ({"synchronous_commit": "off"}, "give L4, not L3"),
         ({"fsync": "off"}, "give L4, not L3"),
-        ({"shared_buffers": "lots"}, "must look like"),
+        ({"shared_buffers": "lots"}, "must be a size such as 128MB"),
         ({"synchronous_standbys": "1"}, "up to the 0 standbys"),
     ],
 )

@@ -82,7 +82,7 @@ def test_levels_have_namespaces_of_their_own() -> None:
         ({"broker_settings": {"ack_quorum": "2"}}, "ack_quorum <= write_quorum"),
         ({"broker_settings": {"maxMessageSize": "0"}}, "above 0"),
         ({"client_settings": {"batching_max_message": "5"}}, "did you mean 'batching_max_messages'"),
-        ({"client_settings": {"batching_max_messages": "5000"}}, "from 1 to 2047"),
+        ({"client_settings": {"batching_max_messages": "5000"}}, "above 0 and at most 2047"),
         ({"client_settings": {"compression_type": "GZIP"}}, "must be one of NONE"),
         ({"client_settings": {"batching_enabled": "1"}}, "must be true or false"),
         ({"client_settings": {"receiver_queue_size": "no"}}, "above 0"),

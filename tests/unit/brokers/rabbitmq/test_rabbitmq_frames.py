@@ -98,9 +98,9 @@ def messages(arrived: deque[Arrived]) -> list[tuple[int, bytes, int]]:
     found = []
     for chunk in arrived:
         for i in range(len(chunk)):
-            begin = int(chunk.offsets[i])
+            begin = int(chunk.starts[i])
             body = chunk.buffer[begin : begin + int(chunk.lengths[i])].tobytes()
-            found.append((int(chunk.tags[i]), body, int(chunk.redelivered[i])))
+            found.append((int(chunk.numbers[i]), body, int(chunk.redelivered[i])))
     return found
 
 
@@ -152,5 +152,6 @@ def test_a_chunk_is_split_without_losing_a_message() -> None:
     DeliveryReader(arrived).read(memoryview(data))
     (chunk,) = arrived
     first, second = chunk.split(3)
+    assert second is not None
     assert messages(deque([first, second])) == messages(arrived)
     assert len(first) == 3

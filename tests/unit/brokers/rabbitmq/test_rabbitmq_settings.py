@@ -78,8 +78,8 @@ def test_unknown_and_malformed_settings_are_named_with_the_nearest_known_one() -
     found = [str(problem) for problem in problems(wanted)]
     assert len(found) == 4
     assert "'consumer_timeout'" in found[0]
-    assert "'credit'" in found[1]
-    assert "max_message_size" in found[2]
+    assert "max_message_size" in found[1]
+    assert "'credit'" in found[2]
     assert "65535" in found[3]
 
 
