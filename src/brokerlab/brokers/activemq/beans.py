@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brokerlab.brokers.activemq.settings import SERVER_NAMES
+from brokerlab.brokers.activemq.settings import SERVER
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.jolokia import JVM_FIGURES, Figure, Jolokia, JolokiaProbe, Values, readable_by
 from brokerlab.errors import BrokerError
@@ -16,7 +16,7 @@ _DESTINATION = "org.apache.activemq:brokerName=*,destinationName={},destinationT
 STORE = "brokerlab:type=KahaDB"
 _STORE = f"{STORE},*"
 _OF_BROKER = ("BrokerName", "BrokerVersion", "Persistent", "MemoryLimit", "StoreLimit", "TempLimit")
-_OF_STORE = tuple(name[0].upper() + name[1:] for name in SERVER_NAMES)
+_OF_STORE = tuple(name[0].upper() + name[1:] for name in SERVER)
 _OF_QUEUE = ("Name", "QueueSize", "MemoryLimit", "ProducerFlowControl", "UseCache", "MaxPageSize")
 _REMOVALS = {"Queue": "removeQueue", "Topic": "removeTopic"}
 _OWN_FIGURES = (

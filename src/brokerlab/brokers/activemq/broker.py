@@ -12,16 +12,12 @@ from brokerlab.brokers.kit.recipes import FromMaven
 BROKER = FrontDoor(
     name="activemq",
     product="Apache ActiveMQ Classic",
+    runs="Apache ActiveMQ Classic 6.3 with KahaDB, over STOMP",
     folder=__package__,
     capabilities=Capabilities(
         nodes=(1,),
         durability_levels={1: ONE_NODE_LEVELS},
-        partitions=True,
-        groups=True,
-        competing_consumers=True,
         replay=False,
-        individual_acknowledgement=True,
-        redelivery=True,
         positions=False,
         acknowledgement=(
             "the message is in KahaDB's journal for every group, or a consumer has already acknowledged it; "

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit.durability import level_of, wants_fsync
-from brokerlab.brokers.kit.setting_checks import not_above_zero, not_offered, not_true_or_false, unknown_names
+from brokerlab.brokers.kit.setting_checks import TRUE_OR_FALSE, one_of, setting_problems, whole_number
 from brokerlab.model.plan import CellPlan
 
 STRATEGY = "journalDiskSyncStrategy"
-_STRATEGIES = ("always", "periodic", "never")
 _NUMBERS = ("journalDiskSyncInterval", "journalMaxFileLength", "checkpointInterval", "indexCacheSize")
-_SWITCHES = ("concurrentStoreAndDispatchQueues",)
-SERVER_NAMES = (STRATEGY, *_NUMBERS, *_SWITCHES)  # attributes of KahaDB
+SERVER = {  # attributes of KahaDB
+    STRATEGY: one_of("always", "periodic", "never"),
+    **dict.fromkeys(_NUMBERS, whole_number()),
+    "concurrentStoreAndDispatchQueues": TRUE_OR_FALSE,
+}
+CLIENT = {"persistent": TRUE_OR_FALSE, "prefetch": whole_number(), "pending_bytes": whole_number()}
 CLIENT_DEFAULTS = {
     "persistent": "true",  # whether KahaDB keeps messages at all
     "prefetch": "2000",  # unacknowledged messages a consumer may hold of each queue
@@ -51,13 +54,4 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
 
 
 def problems(cell: CellPlan) -> list[CellProblem]:
-    server, client = cell.broker_settings, cell.client_settings
-    return [
-        *unknown_names("broker_settings", server, SERVER_NAMES),
-        *unknown_names("client_settings", client, CLIENT_DEFAULTS),
-        *not_offered("broker_settings", server, {STRATEGY: _STRATEGIES}),
-        *not_above_zero("broker_settings", server, _NUMBERS),
-        *not_true_or_false("broker_settings", server, _SWITCHES),
-        *not_true_or_false("client_settings", client, ["persistent"]),
-        *not_above_zero("client_settings", client, ["prefetch", "pending_bytes"]),
-    ]
+    return setting_problems(cell, SERVER, CLIENT)
