@@ -125,7 +125,20 @@ def summary_lines(rows: list[dict[str, Any]], width: int | None = None) -> list[
         if len(levels) > 1
         else []
     )
-    return [*lines, *warning]
+    return [*lines, *_lateness_lines(rows), *warning]
+
+
+def _lateness_lines(rows: list[Row]) -> list[str]:
+    """Latencies of the table that are partly our own lateness, each with the figure without it; a line for each cell."""
+    from brokerlab.results.lateness_text import latency_ranges
+
+    of_cell: dict[str, list[str]] = {}
+    for (_, metric), found in latency_ranges(rows).items():
+        if metric in COLUMNS:
+            unit = latency_unit([found.row["median"]])
+            figure = f"{' '.join(COLUMNS[metric])} {latency_number(found.without_ns, unit)} {unit}"
+            of_cell.setdefault(found.row["label"], []).append(figure)
+    return [f"  {label} without our own lateness: {', '.join(of)}" for label, of in of_cell.items()]
 
 
 def terminal_width() -> int | None:

@@ -11,7 +11,6 @@ BEHIND_SHARE = 0.01  # of a second's messages: less is a tick or two
 # scheduler whose processors the broker shares.
 LATENESS_SHARE = 0.20
 LATENESS_FLOOR_NS = 1_000_000
-LATENESS_SHOWN_SHARE = 0.05  # from here on a latency is shown as a range: without and with our lateness
 
 # Mean of the measure phase, as a share of the host's processors: a mail program must not spoil an answer.
 FOREIGN_SHARE = 0.20

@@ -10,6 +10,7 @@ from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.sections.answer import level_words, rate_metric, summary_rows
 from brokerlab.report.sections.verdict import status
 from brokerlab.report.source import Row, Source
+from brokerlab.results.lateness_text import latency_ranges
 from brokerlab.results.verdict import CellVerdict
 
 _MEASURES = [(m.key, m.short.capitalize()) for m in MEASURE_TABLE if m.key in LATENCIES]
@@ -105,7 +106,9 @@ def _quantile(source: Source, cell: str, measure: str, quantile: Quantile) -> Ce
         if samples is not None
         else None
     )
-    sub = "too few samples" if weak else _interval(metric, row)
+    late = latency_ranges(source.table("run_summary").rows(cell=cell)).get((cell, metric))
+    without = None if late is None else f"{figures.duration(late.without_ns)} without our lateness"
+    sub = "too few samples" if weak else "; ".join(filter(None, (_interval(metric, row), without)))
     return Cell(figures.duration(row["median"]), sub, weak=weak, title=title)
 
 
