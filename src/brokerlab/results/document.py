@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -29,8 +28,6 @@ def _what_is_wrong(error: Exception) -> str:
         field = ".".join(str(part) for part in first["loc"])
         others = f" (and {len(more)} more)" if more else ""
         return f"{field}: {first['msg']}{others}" if field else f"{first['msg']}{others}"
-    if isinstance(error, json.JSONDecodeError):
-        return f"line {error.lineno}: {error.msg}" if error.doc else "it is empty"
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not UTF-8"
     if isinstance(error, OSError):

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brokerlab.errors import DamagedFileError
@@ -25,6 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 
 
 @given(st.integers(0, len(PLAN) - 1))
+@settings(deadline=None)
 def test_a_plan_cut_off_anywhere_is_refused_with_its_name(run: RunDirectory, length: int) -> None:
     file = run.path / "plan.json"
     file.write_text(PLAN[:length])

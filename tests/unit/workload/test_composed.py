@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brokerlab.errors import WorkloadError
@@ -48,6 +48,7 @@ def test_an_alias_to_something_small_is_followed():
 
 
 @given(levels=st.integers(1, 2 * LEVELS_MOST), inner=st.sampled_from(["[{}]", "{{a: {}}}"]))
+@settings(deadline=None)
 def test_the_limit_of_levels_is_exact(levels, inner):
     text = "x"
     for _ in range(levels):
