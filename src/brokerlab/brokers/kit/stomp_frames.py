@@ -19,7 +19,7 @@ _ESCAPES = {"\\": "\\\\", "\r": "\\r", "\n": "\\n", ":": "\\c"}
 _RECEIPTS = re.compile(rb"(?:[\r\n]*RECEIPT\nreceipt-id:\d+\n\n\0)+")
 _RECEIPT = re.compile(rb"receipt-id:(\d+)\n")
 _LENGTH = re.compile(rb"\ncontent-length:(\d+)\r?(?:\n|$)")
-_HEAD_END = re.compile(rb"\r?\n\r?\n")
+_HEAD_END = re.compile(rb"\n\r?\n")  # begins with a literal, which is looked for at once
 MOST_HEAD_BYTES = 1 << 20  # a longer head is no STOMP
 
 

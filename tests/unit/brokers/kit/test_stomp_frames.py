@@ -106,3 +106,11 @@ def test_a_block_becomes_one_send_frame_for_each_message(
     ]
     assert [int(f.header(b"receipt") or b"") for f in frames] == list(range(first, first + len(messages)))
     assert {f.header(b"persistent") for f in frames} <= {b"true" if persistent else None}
+
+
+def test_lines_may_end_as_on_windows() -> None:
+    data = b"MESSAGE\r\nack:7\r\ncontent-length:3\r\n\r\n\n\n\0\0\r\nERROR\r\nmessage:no\r\n\r\nwhy\0"
+    assert read_in_pieces(data, list(range(len(data)))) == (
+        [],
+        [(b"MESSAGE", b"7", b"\n\n\0"), (b"ERROR", None, b"why")],
+    )
