@@ -165,7 +165,7 @@ class Execution:
         cell = self._cell
         evidence = self._directory.evidence(self._execution)
         producers, consumers = agent_plans(self._plan, cell, self._execution, self._attempt, endpoint, evidence)
-        self._say.stage(f"{cell.label}, repeat {self._execution.repeat} of {self._plan.repeats}")
+        self._say.stage(f"{cell.label}, {self._plan.repeat_words(self._execution)}")
         tailing = cell.consumers.start == "tailing"
         self._start_agents([*consumers, *producers] if tailing else producers)
         clock = clock_pair()

@@ -100,7 +100,7 @@ def _execute(
     state = "finished" if facts.failure is None else "failed"
     failure = None if facts.failure is None else redacted(facts.failure)
     _note_state(directory, execution, state=state, reason=failure, drained=facts.drained, ended_unix_s=time.time())
-    say.note(f"{name} {state}: {cell.label}, repeat {execution.repeat} of {plan.repeats}")
+    say.note(f"{name} {state}: {cell.label}, {plan.repeat_words(execution)}")
 
 
 def _progress(plan: RunPlan, cell: CellPlan, repeat: int, say: RunListener, *, is_extra: bool) -> Any:

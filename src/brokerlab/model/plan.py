@@ -223,6 +223,11 @@ class RunPlan(Frozen):
     left_out: tuple[LeftOut, ...] = ()
     smallest_difference: SmallestDifference = SmallestDifference()
 
+    def repeat_words(self, execution: ExecutionId) -> str:
+        """For people: "repeat 2 of 4", and "extra repeat 1" for one that stands in for another."""
+        beyond = execution.repeat - self.repeats
+        return f"extra repeat {beyond}" if beyond > 0 else f"repeat {execution.repeat} of {self.repeats}"
+
 
 class Endpoint(Frozen):
     """Where and how clients connect. `options` are connection facts, never tuning and never secrets."""
