@@ -79,18 +79,13 @@ def _one_cause_for_most(spoiled: Iterable[JudgedExecution], of: int) -> bool:
 def _answer(
     aspect: Aspect, mine: Sequence[JudgedExecution], counting: Sequence[JudgedExecution], enough: int, of_run: Sequence[Reason]
 ) -> Answer:  # fmt: skip
-    general = worst(r for r in of_run if aspect in r.affects)
-    final = worst(r for e in mine for r in e.reasons if aspect in r.affects and _is_final(r, e))
+    final = [r for e in mine for r in e.reasons if _is_final(r, e)]
+    answers = [worst(r for r in (*of_run, *final) if aspect in r.affects)]
     if aspect == "delivery":
-        final = min(final, *(e.answers[aspect] for e in mine), key=ORDER.index)
-    if "invalid" in (general, final):
-        return "invalid"
-    if general == "cannot tell" or final == "cannot tell":
-        return "cannot tell"
-    if aspect == "delivery":
-        return "valid"
-    if sum(e.holds(aspect) for e in counting) >= enough:
-        return "valid"
+        answers += [e.answers[aspect] for e in mine]
+    answer = min(answers, key=ORDER.index)
+    if answer != "valid" or aspect == "delivery" or sum(e.holds(aspect) for e in counting) >= enough:
+        return answer
     return _what_most_say(aspect, counting)
 
 
