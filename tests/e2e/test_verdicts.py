@@ -63,7 +63,9 @@ def test_a_missed_objective_makes_the_exit_code_7(missed: tuple[Lab, subprocess.
     late = verdict.objectives[0].value
     assert late is not None
     assert late >= 1e9
-    assert said.returncode == 7, said.stdout
+    assert said.returncode == verdict.exit_code(), said.stdout
+    spoiled = {r.cause for r in verdict.reasons if r.weight != "note"} & {"machine", "agent"}
+    assert said.returncode == (5 if spoiled else 7), "5 only where the machine itself was too busy to measure on"
 
 
 @pytest.fixture(scope="module")
