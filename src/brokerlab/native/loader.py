@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterable
 from ctypes import addressof, c_char
 from functools import cache
 from typing import Any
@@ -39,6 +40,17 @@ def copied(pointer: int | None, count: int, dtype: np.dtype[Any]) -> npt.NDArray
         return np.empty(0, dtype)
     raw = ctypes.string_at(pointer, count * dtype.itemsize)
     return np.frombuffer(raw, dtype)
+
+
+def array_at(pointer: int, kind: Any, count: int) -> npt.NDArray[Any]:
+    """An array of C's itself, not a copy: it lives as long as its owner."""
+    return np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(kind)), (count,))
+
+
+def strings(values: Iterable[str]) -> Any:
+    """An array of C strings."""
+    encoded = [value.encode() for value in values]
+    return (ctypes.c_char_p * len(encoded))(*encoded)
 
 
 @cache
@@ -76,6 +88,14 @@ def shape() -> dict[str, int]:
 def library() -> ctypes.CDLL | None:
     """The loaded library, or None."""
     return _loaded()[0]
+
+
+def needed_library() -> ctypes.CDLL:
+    """For a driver that was asked for where the library is there."""
+    lib = library()
+    if lib is None:
+        raise RuntimeError(f"a driver in C was asked for where there is none: {why_not()}")
+    return lib
 
 
 def why_not() -> str:

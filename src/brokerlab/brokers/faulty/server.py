@@ -21,18 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from brokerlab.brokers.faulty.draws import (
-    CORRUPTION,
-    DROP_ACK,
-    DUPLICATION,
-    LOSS,
-    NONE,
-    REJECT,
-    REORDERING,
-    Headers,
-    draw_delays_ns,
-    draw_faults,
-)
+from brokerlab.brokers.faulty import draws
+from brokerlab.brokers.faulty.draws import Headers
 from brokerlab.brokers.faulty.settings import Faults, parse_faults
 from brokerlab.brokers.memory.log import Partition
 from brokerlab.brokers.memory.server import Server, arguments
@@ -104,12 +94,12 @@ class FaultyServer(Server):
         if faults.delay is None and not faults.any_share():
             super().publish(session, batch)
             return
-        kinds = draw_faults(faults, headers)
+        kinds = draws.draw_faults(faults, headers)
         # Whatever still waits must not be overtaken by a block that needs no fault.
-        if faults.delay is None and not self._pending and bool((kinds == NONE).all()):
+        if faults.delay is None and not self._pending and bool((kinds == draws.NONE).all()):
             super().publish(session, batch)
             return
-        due_ns = now_ns + draw_delays_ns(faults.seed, faults.delay, headers)
+        due_ns = now_ns + draws.draw_delays_ns(faults.seed, faults.delay, headers)
         lanes = list(zip(headers["producer"].tolist(), headers["partition"].tolist(), strict=True))
         self._schedule(session, batch, lanes, kinds.tolist(), due_ns.tolist())
 
@@ -118,12 +108,12 @@ class FaultyServer(Server):
         starts = [0, *ends[:-1]]
         partitions = batch.partitions.tolist()
         for i, (lane, kind, due) in enumerate(zip(lanes, kinds, due_ns, strict=True)):
-            if kind != DROP_ACK:
-                outcome = REJECTED if kind == REJECT else ACKNOWLEDGED
+            if kind != draws.DROP_ACK:
+                outcome = REJECTED if kind == draws.REJECT else ACKNOWLEDGED
                 self._later(due, Answer(session, batch.first_index + i, outcome))
             if kind in _COUNTED_AT_ONCE:
                 self.injected[_COUNTED_AT_ONCE[kind]] += 1
-            if kind in (LOSS, REJECT):
+            if kind in (draws.LOSS, draws.REJECT):
                 continue
             # Equal to the predecessor's time is enough: ties are kept in order.
             release = max(due, self._lane_busy_until_ns.get(lane, 0))
@@ -167,16 +157,16 @@ class FaultyServer(Server):
         self._append_released()
 
     def _deliver(self, message: Delivery, now_ns: int) -> None:
-        if message.kind == REORDERING:
+        if message.kind == draws.REORDERING:
             held = Held(message.session, message.partition, message.payload, now_ns + HOLD_NS)
             self._held.setdefault(message.lane, []).append(held)
             return
         self._pending[message.session.partitions[message.partition]] -= 1
-        payload = damaged(message.payload) if message.kind == CORRUPTION else message.payload
-        copies = 2 if message.kind == DUPLICATION else 1
+        payload = damaged(message.payload) if message.kind == draws.CORRUPTION else message.payload
+        copies = 2 if message.kind == draws.DUPLICATION else 1
         self._released += [(message.session, message.partition, payload)] * copies
         # A damaged message is no message to its reader, so it overtakes nothing.
-        if message.kind != CORRUPTION and message.lane in self._held:
+        if message.kind != draws.CORRUPTION and message.lane in self._held:
             self.injected["reordered"] += len(self._held[message.lane])
             self._let_go(message.lane)
 
@@ -213,11 +203,11 @@ class FaultyServer(Server):
 
 
 _COUNTED_AT_ONCE = {
-    LOSS: "lost",
-    DUPLICATION: "duplicated",
-    CORRUPTION: "corrupted",
-    REJECT: "rejected",
-    DROP_ACK: "unknown",
+    draws.LOSS: "lost",
+    draws.DUPLICATION: "duplicated",
+    draws.CORRUPTION: "corrupted",
+    draws.REJECT: "rejected",
+    draws.DROP_ACK: "unknown",
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,11 +10,10 @@ from brokerlab.brokers.contract import CellProblem
 from brokerlab.brokers.kit.setting_checks import Check, setting_problems
 from brokerlab.brokers.memory import settings as memory_settings
 from brokerlab.model.plan import CellPlan
+from brokerlab.model.quantities import parse_duration_ns, parse_number
 
 SHARES = ("loss", "duplication", "reordering", "corruption", "reject", "drop_ack")
 NAMES = ("seed", "delay", "stall", *SHARES)
-_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*")
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*")
 _STALL = re.compile(r"\s*at\s+(\S+)\s+for\s+(\S+)\s*")
 _ARGUMENTS = {"constant": "(duration)", "uniform": "(duration, duration)", "lognormal": "(median duration, sigma)"}
@@ -56,13 +54,6 @@ class Faults:
         return any(getattr(self, name) > 0 for name in SHARES)
 
 
-def parse_duration_ns(text: str) -> float:
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise ValueError("must be a duration such as 2ms or 1.5s")
-    return float(found[1]) * _NS[found[2]]
-
-
 def parse_delay(text: str) -> Delay:
     """`constant(5ms)`, `uniform(1ms, 9ms)` or `lognormal(2ms, 0.5)`."""
     found = _CALL.fullmatch(text)
@@ -71,15 +62,15 @@ def parse_delay(text: str) -> Delay:
     kind, arguments = found[1], found[2].split(",")
     if len(arguments) != (1 if kind == "constant" else 2):
         raise ValueError(f"{kind} takes {_ARGUMENTS[kind]}")
-    first_ns = parse_duration_ns(arguments[0])
+    first_ns = parse_duration_ns(arguments[0].strip())
     if kind == "constant":
         return Delay(kind, first_ns)
     if kind == "uniform":
-        second_ns = parse_duration_ns(arguments[1])
+        second_ns = parse_duration_ns(arguments[1].strip())
         if second_ns < first_ns:
             raise ValueError("uniform: the second duration must not be below the first")
         return Delay(kind, first_ns, second_ns)
-    sigma = _number(arguments[1])
+    sigma = parse_number(arguments[1].strip())
     if not 0 < sigma <= 3:
         raise ValueError("lognormal: sigma must be above 0 and at most 3")
     return Delay(kind, first_ns, sigma)
@@ -93,18 +84,8 @@ def parse_stall(text: str) -> Stall:
     return Stall(int(parse_duration_ns(found[1])), int(parse_duration_ns(found[2])))
 
 
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError("must be a number")
-    return value
-
-
 def _share(text: str) -> float:
-    value = _number(text)
+    value = parse_number(text)
     if not 0 <= value <= 1:
         raise ValueError("must be between 0 and 1")
     return value

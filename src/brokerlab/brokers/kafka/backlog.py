@@ -34,7 +34,7 @@ class Backlog:
             if self._client is None:
                 asking: dict[str, Any] = {**admin_properties(self._plan.endpoint, self._plan.client_settings)}
                 self._client = AdminClient(asking)
-                self._began = self._committed()
+                self._began = committed_offsets(self._client, self._plan.group, TIMEOUT_S)
             latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
             wanted = {TopicPartition(*one): latest for one in self._assigned}
             found = self._client.list_offsets(wanted, request_timeout=TIMEOUT_S)
@@ -47,16 +47,16 @@ class Backlog:
         ]
         return sum(max(ends[one] - next_offset, 0) for one, next_offset in zip(self._assigned, at, strict=True))
 
-    def _committed(self) -> dict[tuple[str, int], int]:
-        """Where this group had come to before; a partition it never committed is left out."""
-        from confluent_kafka import ConsumerGroupTopicPartitions
 
-        assert self._plan.group is not None
-        asked = self._client.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(self._plan.group)], request_timeout=TIMEOUT_S
-        )
-        group = asked[self._plan.group].result()
-        return {(t.topic, t.partition): int(t.offset) for t in group.topic_partitions if t.offset >= 0}
+def committed_offsets(client: Any, group: str | None, timeout_s: float) -> dict[tuple[str, int], int]:
+    """Where a group had come to before, by topic and partition; a partition it never committed is left out. Raises
+    KafkaException."""
+    from confluent_kafka import ConsumerGroupTopicPartitions
+
+    assert group is not None
+    asked = client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=timeout_s)
+    found = asked[group].result().topic_partitions
+    return {(t.topic, t.partition): int(t.offset) for t in found if t.offset >= 0}
 
 
 def assigned_partitions(plan: AgentPlan, number: int) -> list[tuple[str, int]]:

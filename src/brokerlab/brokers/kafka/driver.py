@@ -12,6 +12,7 @@ import numpy as np
 from brokerlab.brokers.kafka.backlog import NOTHING_RECEIVED, Backlog, assigned_partitions
 from brokerlab.brokers.kafka.client import consumer_properties, producer_properties, window
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
+from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.brokers.kit.settling import Settling
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, Block, Deliveries, Settlements
@@ -181,7 +182,3 @@ class PythonConsumer:
             pass  # the positions are only for whoever reads on as this group; the evidence has its own
         finally:
             self._client.close()
-
-
-def seconds_until(deadline_mono_ns: int) -> float:
-    return max((deadline_mono_ns - time.monotonic_ns()) / 1e9, 0.0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import time
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +24,7 @@ from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native.consuming import RECEIVE_MOST, DeliveryColumns
-from brokerlab.native.loader import address, library
+from brokerlab.native.loader import address, array_at, needed_library, strings
 
 PATH = "native (Kafka protocol in C)"
 SERVE_EVERY_NS = 1_000_000_000
@@ -65,10 +64,7 @@ class FetchConsumer:
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
         assert plan.consumers is not None
-        lib = library()
-        if lib is None:
-            raise RuntimeError("the native Kafka consumer was asked for where it is not available")
-        self._lib = lib
+        self._lib = needed_library()
         self.path = PATH
         self._automatic = plan.consumers.acknowledge == "automatic"
         self._settings = dict(plan.client_settings)
@@ -96,18 +92,17 @@ class FetchConsumer:
         leaders = self._leaders.wait_for_leaders() if mine else {}
         self._handle = self._made(plan)
         self._backlog = Backlog(plan, mine)
-        lanes = len(plan.destinations) * plan.partitions
-        self._received: npt.NDArray[np.int64] = self._view(self._lib.bl_fetch_positions, ctypes.c_int64, lanes)
-        self._errors: npt.NDArray[np.int32] = self._view(self._lib.bl_fetch_errors, ctypes.c_int32, lanes)
+        lib, lanes = self._lib, len(plan.destinations) * plan.partitions
+        self._received: npt.NDArray[np.int64] = array_at(lib.bl_fetch_positions(self._handle), ctypes.c_int64, lanes)
+        self._errors: npt.NDArray[np.int32] = array_at(lib.bl_fetch_errors(self._handle), ctypes.c_int32, lanes)
         for number in self._partitions:
             self._lib.bl_fetch_seek(self._handle, number, committed.get(number, 0))
-        lib = self._lib
         client = ClientInC(self._handle, lib.bl_fetch_attach, lib.bl_fetch_lead, lib.bl_fetch_is_up)
         self._following = Following(client, self._leaders, self._settings)
         self._following.follow(leaders, time.monotonic_ns())
 
     def _made(self, plan: AgentPlan) -> int:
-        topics = (ctypes.c_char_p * len(plan.destinations))(*(t.encode() for t in plan.destinations))
+        topics = strings(plan.destinations)
         values = [int(self._settings.get(name, self._settings.get(alias, most))) for name, alias, most in _FETCH]
         values.append(self._settings.get(_CHECK, "true") == "true")
         settings = np.array(values, np.int64)
@@ -115,10 +110,6 @@ class FetchConsumer:
             plan.agent.encode(), topics, len(plan.destinations), plan.partitions, address(settings)
         )
         return int(made)
-
-    def _view(self, of: Any, kind: Any, count: int) -> npt.NDArray[Any]:
-        """The C array itself, not a copy: it lives as long as the consumer."""
-        return np.ctypeslib.as_array(ctypes.cast(of(self._handle), ctypes.POINTER(kind)), (count,))
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
         if self._reads_otherwise:

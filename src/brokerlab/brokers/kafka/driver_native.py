@@ -24,7 +24,7 @@ from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Block, Deliveries, Int32s, Settlements, no_deliveries
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native.consuming import RECEIVE_MOST, DeliveryColumns
-from brokerlab.native.loader import address, library
+from brokerlab.native.loader import address, array_at, library, strings
 from brokerlab.native.producing import Reports, pointer, send_block
 
 PATH = "native (librdkafka through C)"
@@ -59,15 +59,11 @@ def _lib() -> ctypes.CDLL:
     return lib
 
 
-def _strings(values: list[str]) -> Any:
-    return (ctypes.c_char_p * len(values))(*(v.encode() for v in values))
-
-
 def _new(function: Any, properties: dict[str, str], plan: AgentPlan, *more: int) -> int:
     """A producer or consumer handle; BrokerError with librdkafka's own words when it refuses the settings."""
     why = ctypes.create_string_buffer(WHY_BYTES)
-    names, values = _strings(list(properties)), _strings(list(properties.values()))
-    topics = _strings(list(plan.destinations))
+    names, values = strings(list(properties)), strings(list(properties.values()))
+    topics = strings(list(plan.destinations))
     handle = function(
         names, values, len(properties), topics, len(plan.destinations), plan.partitions, *more, why, WHY_BYTES
     )
@@ -134,7 +130,7 @@ class NativeConsumer:
         self._commit_every_ns = 0 if plan.consumers.acknowledge == "each" else COMMIT_EVERY_NS
         self._next_commit_ns = 0
         lanes = len(plan.destinations) * plan.partitions
-        self._received = _view(self._lib.bl_kafka_positions(self._handle), lanes)
+        self._received = array_at(self._lib.bl_kafka_positions(self._handle), ctypes.c_int64, lanes)
         self._acknowledged = np.full(lanes, -1, np.int64)
         self._came = DeliveryColumns()
         self._error = np.zeros(1, np.int32)
@@ -187,11 +183,6 @@ class NativeConsumer:
         self._closed = True
         self._lib.bl_kafka_commit(self._handle, address(self._acknowledged), 1)
         self._lib.bl_kafka_consumer_free(self._handle)
-
-
-def _view(pointer: int, count: int) -> npt.NDArray[np.int64]:
-    """The C array itself, not a copy: it lives as long as the consumer."""
-    return np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_int64)), (count,))
 
 
 def _milliseconds_until(deadline_mono_ns: int) -> int:

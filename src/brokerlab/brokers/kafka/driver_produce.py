@@ -7,7 +7,6 @@ nobody (acks=0), idempotent, compressed or secured it is librdkafka's: see `can_
 
 from __future__ import annotations
 
-import ctypes
 import time
 
 import numpy as np
@@ -23,7 +22,7 @@ from brokerlab.brokers.kit.names import names
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Block, Int32s, Settlements
 from brokerlab.model.plan import AgentPlan
-from brokerlab.native.loader import address, library
+from brokerlab.native.loader import address, needed_library, strings
 from brokerlab.native.producing import Reports, pointer, send_block
 
 PATH = "native (Kafka protocol in C)"
@@ -77,15 +76,13 @@ class ProduceProducer:
     path = PATH
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
-        lib = library()
-        assert lib is not None
-        self._lib = lib
+        self._lib = lib = needed_library()
         self._reports = Reports()
         self._closed = False
         everything = [(topic, p) for topic in plan.destinations for p in range(plan.partitions)]
         leaders = Leaders(plan, dict(enumerate(everything)))
         known = leaders.wait_for_leaders()
-        topics = (ctypes.c_char_p * len(plan.destinations))(*(t.encode() for t in plan.destinations))
+        topics = strings(plan.destinations)
         self._handle = int(
             lib.bl_produce_new(
                 f"{plan.agent}-{number}".encode(),

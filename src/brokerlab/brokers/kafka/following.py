@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from brokerlab.brokers.kafka.leaders import Leaders, Where
+from brokerlab.brokers.kit.dialing import dial, resolved
 from brokerlab.errors import BrokerError
 
 DIAL_EVERY_NS = 200_000_000
@@ -84,14 +85,7 @@ class Following:
         if now_ns < self._dial_at_ns.get(place, 0):
             return
         self._dial_at_ns[place] = now_ns + DIAL_EVERY_NS
-        try:
-            family, _, _, _, found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)[0]
-        except OSError:
-            return
-        with socket.socket(family, socket.SOCK_STREAM) as made:
-            made.setblocking(False)
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for option, size in self._buffers.items():
-                made.setsockopt(socket.SOL_SOCKET, option, size)
-            if made.connect_ex(found) in (0, errno.EINPROGRESS):
-                self._client.attach(self._client.handle, place, made.detach())
+        with contextlib.suppress(OSError):
+            number, _ = dial(resolved(*where), self._buffers)
+            if number >= 0:
+                self._client.attach(self._client.handle, place, number)

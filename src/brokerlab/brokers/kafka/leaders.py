@@ -8,6 +8,7 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
+from brokerlab.brokers.kafka.backlog import committed_offsets
 from brokerlab.brokers.kafka.client import admin_properties
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import AgentPlan
@@ -105,20 +106,14 @@ class Leaders:
 
     def committed(self) -> dict[int, int]:
         """Where the group had come to before; a partition it never committed is left out. Raises BrokerError."""
-        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+        from confluent_kafka import KafkaException
 
-        assert self._plan.group is not None
         until = time.monotonic() + PATIENCE_S
         while True:
             try:
-                asked = self._client.list_consumer_group_offsets(
-                    [ConsumerGroupTopicPartitions(self._plan.group)], request_timeout=TIMEOUT_S
-                )
-                group = asked[self._plan.group].result()
-                break
+                offsets = committed_offsets(self._client, self._plan.group, TIMEOUT_S)
+                return {number: offsets[one] for number, one in self._partitions.items() if one in offsets}
             except KafkaException as e:
                 if time.monotonic() >= until:
                     raise BrokerError(f"Kafka does not say where group {self._plan.group} is: {e.args[0]}") from e
                 time.sleep(_PAUSE_S)
-        offsets = {(t.topic, t.partition): int(t.offset) for t in group.topic_partitions if t.offset >= 0}
-        return {number: offsets[one] for number, one in self._partitions.items() if one in offsets}

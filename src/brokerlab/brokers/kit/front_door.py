@@ -44,9 +44,11 @@ class Parts:
 
 @dataclass(frozen=True)
 class NativePath:
-    """A driver in C besides the one in Python: a module with `available()`, and `producer` and `consumer` as in Parts."""
+    """A driver in C besides the one in Python: a module with `available()`, and names in it as in Parts."""
 
     module: str
+    producer: str = "producer"
+    consumer: str = "consumer"
     speaks_tls: bool = True
 
 
@@ -97,13 +99,11 @@ class FrontDoor:
         return made
 
     def producer(self, plan: AgentPlan, number: int) -> Producer:
-        native = self._native_for(plan)
-        made: Producer = (native.producer if native else self._part(self.parts.producer))(plan, number)
+        made: Producer = self._driver(plan, "producer")(plan, number)
         return made
 
     def consumer(self, plan: AgentPlan, number: int) -> Consumer:
-        native = self._native_for(plan)
-        made: Consumer = (native.consumer if native else self._part(self.parts.consumer))(plan, number)
+        made: Consumer = self._driver(plan, "consumer")(plan, number)
         return made
 
     def probe(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> BrokerProbe | None:
@@ -137,6 +137,10 @@ class FrontDoor:
         except ImportError:
             return None
         return module if module.available() else None
+
+    def _driver(self, plan: AgentPlan, role: str) -> Any:
+        module = self._native_for(plan)
+        return self._part(getattr(self.parts, role)) if module is None else getattr(module, getattr(self.native, role))
 
     def _native_for(self, plan: AgentPlan) -> ModuleType | None:
         """The native driver if the plan allows it and it can be had; None for the Python one."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.certificates import Certificates, certificate_files, make_certificates
+from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint, Security
 from brokerlab.processes.ports import HeldPorts
 from brokerlab.processes.process import ServerProcess
@@ -48,6 +51,10 @@ class LocalCluster:
         addresses = tuple(f"{HOST}:{port}" for port in ports)
         return Endpoint(addresses=addresses, options=dict(options or {}), security=self._client_security())
 
+    def _node_infos(self, kind: str, urls: Sequence[str]) -> tuple[NodeInfo, ...]:
+        """Each node with the one place where its figures are read."""
+        return tuple(NodeInfo(p.name, p.pid, {kind: url}) for p, url in zip(self._processes, urls, strict=True))
+
     def _wait(self, what: str, condition: Callable[[], bool], deadline_mono_ns: int, every_s: float = 0.05) -> None:
         """Until the condition holds. Raises NotReadyError or BrokerDiedError."""
         wait_until(what, condition, deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail, every_s=every_s)
@@ -69,9 +76,19 @@ class LocalCluster:
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
-def write_private(path: Path, text: str) -> None:
+@contextmanager
+def not_yet() -> Iterator[None]:
+    """In a proof of readiness: what a broker refuses now it may grant soon, so it is an OSError, which `_wait` expects."""
+    try:
+        yield
+    except BrokerError as e:
+        raise OSError(e.message) from e
+
+
+def write_private(path: Path, text: str, mode: int = 0o600) -> None:
     """A file that only its owner may read, because there may be a password in it."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
     path.touch(mode=0o600)
-    path.chmod(0o600)
     path.write_text(text)
+    path.chmod(mode)

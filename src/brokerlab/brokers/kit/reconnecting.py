@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import Generic, TypeVar
 
+from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.brokers.kit.link import Link, RefusedError
 from brokerlab.brokers.kit.settling import Settling
 from brokerlab.brokers.kit.unconfirmed import Unconfirmed
@@ -180,7 +181,7 @@ class ReconnectingConsumer(Reconnecting[AnyLink], Generic[AnyLink, Part]):
             self._step()
             if self._arrived:
                 return self._hand_out(most)
-            left_s = (deadline_mono_ns - time.monotonic_ns()) / 1e9
+            left_s = seconds_until(deadline_mono_ns)
             if left_s <= 0:
                 return no_deliveries(time.monotonic_ns())
             if self._link is not None:

@@ -10,11 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.local import HOST, LocalCluster
+from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet
 from brokerlab.brokers.memory.connection import MemoryLink, ask
 from brokerlab.brokers.memory.protocol import PUBLISH, PUBLISH_HEAD, SETTLED, frame
 from brokerlab.brokers.memory.settings import size_arguments
-from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
 
 READY = "_brokerlab_ready"
@@ -44,11 +43,9 @@ class MemoryCluster(LocalCluster):
     def _acknowledges(self) -> bool:
         endpoint = self.endpoint()
         ask(endpoint, {"do": "create", "destinations": [READY], "partitions": 1, "groups": []})
-        try:
+        with not_yet():
             link = MemoryLink.open(endpoint, "ready")
             link.subscribe((READY,), 1)
-        except BrokerError as e:
-            raise OSError(str(e)) from e
         settled: list[bytes] = []
         link.on_frame = lambda kind, body: settled.append(body) if kind == SETTLED else None
         link.write(frame(PUBLISH, PUBLISH_HEAD.pack(0, 1), np.array([1, 0], "<i4").tobytes(), b"?"))
@@ -62,5 +59,4 @@ class MemoryCluster(LocalCluster):
         return self._endpoint([self._port])
 
     def nodes(self) -> tuple[NodeInfo, ...]:
-        (process,) = self._processes
-        return (NodeInfo(process.name, process.pid, {"control": f"{HOST}:{self._port}"}),)
+        return self._node_infos("control", [f"{HOST}:{self._port}"])

@@ -9,18 +9,9 @@ import numpy as np
 
 from brokerlab.brokers.kit.arrived import Arrived, readable, starts_of
 from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer
+from brokerlab.brokers.memory import protocol
 from brokerlab.brokers.memory.connection import MemoryLink
-from brokerlab.brokers.memory.protocol import (
-    ACKNOWLEDGE,
-    CONTROL,
-    COUNT,
-    CREDIT,
-    DELIVER,
-    DELIVER_HEAD,
-    DELIVERED_RUN,
-    POSITION_RANGE,
-    frame,
-)
+from brokerlab.brokers.memory.protocol import frame
 from brokerlab.model.blocks import Deliveries, Int64s
 from brokerlab.model.plan import AgentPlan
 
@@ -28,10 +19,10 @@ CREDIT_MESSAGES = 8192  # most that may be under way to us
 
 
 def arrived(body: bytes, now_ns: int) -> Arrived:
-    """The messages of one DELIVER frame; acknowledged by partition and position."""
-    run_count, n = DELIVER_HEAD.unpack_from(body)
-    at = DELIVER_HEAD.size
-    runs = np.frombuffer(body, DELIVERED_RUN, run_count, at)
+    """The messages of one protocol.DELIVER frame; acknowledged by partition and position."""
+    run_count, n = protocol.DELIVER_HEAD.unpack_from(body)
+    at = protocol.DELIVER_HEAD.size
+    runs = np.frombuffer(body, protocol.DELIVERED_RUN, run_count, at)
     at += runs.nbytes
     lengths = np.frombuffer(body, "<i4", n, at)
     counts = runs["count"]
@@ -61,10 +52,10 @@ class MemoryConsumer(ReconnectingConsumer[MemoryLink, Arrived]):
     def _begin(self, link: MemoryLink) -> None:
         link.on_frame = self._on_frame
         link.subscribe(self._plan.destinations, self._plan.partitions, self._group)
-        link.write(frame(CREDIT, COUNT.pack(CREDIT_MESSAGES)))
+        link.write(frame(protocol.CREDIT, protocol.COUNT.pack(CREDIT_MESSAGES)))
 
     def _on_frame(self, kind: int, body: bytes) -> None:
-        if kind == DELIVER:
+        if kind == protocol.DELIVER:
             self._arrived.append(arrived(body, time.monotonic_ns()))
 
     def _hand_out(self, most: int) -> Deliveries:
@@ -72,7 +63,7 @@ class MemoryConsumer(ReconnectingConsumer[MemoryLink, Arrived]):
         if rest is not None:
             self._arrived.appendleft(rest)
         deliveries = some.deliveries((some.numbers, some.positions))
-        self._write(frame(CREDIT, COUNT.pack(len(deliveries))))
+        self._write(frame(protocol.CREDIT, protocol.COUNT.pack(len(deliveries))))
         if self._automatic:
             self._acknowledge(deliveries)
         return deliveries
@@ -88,11 +79,11 @@ class MemoryConsumer(ReconnectingConsumer[MemoryLink, Arrived]):
         edges = np.flatnonzero((np.diff(positions) != 1) | (np.diff(partitions) != 0))
         firsts = np.append(0, edges + 1)
         lasts = np.append(edges, len(positions) - 1)
-        ranges = np.empty(len(firsts), POSITION_RANGE)
+        ranges = np.empty(len(firsts), protocol.POSITION_RANGE)
         ranges["partition"] = partitions[firsts]
         ranges["first"] = positions[firsts]
         ranges["last"] = positions[lasts]
-        self._write(frame(ACKNOWLEDGE, ranges.tobytes()))
+        self._write(frame(protocol.ACKNOWLEDGE, ranges.tobytes()))
 
     def _write(self, data: bytes) -> None:
         try:
@@ -105,7 +96,7 @@ class MemoryConsumer(ReconnectingConsumer[MemoryLink, Arrived]):
         if self._link is None:
             return None
         try:
-            return int(self._link.call(CONTROL, {"do": "backlog"})["backlog"])
+            return int(self._link.call(protocol.CONTROL, {"do": "backlog"})["backlog"])
         except OSError:
             self._lose()
             return None

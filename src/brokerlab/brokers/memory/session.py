@@ -9,18 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from brokerlab.brokers.memory import protocol
 from brokerlab.brokers.memory.log import Cursor, Partition
-from brokerlab.brokers.memory.protocol import (
-    DELIVER,
-    DELIVER_HEAD,
-    DELIVERED_RUN,
-    PUBLISH_HEAD,
-    SETTLED,
-    SETTLED_RANGE,
-    FrameReader,
-    ProtocolError,
-    frame,
-)
+from brokerlab.brokers.memory.protocol import FrameReader, ProtocolError, frame
 from brokerlab.model.blocks import Int32s
 
 FRAME_MESSAGES, FRAME_BYTES = 2048, 256 << 10  # small enough that the first message of a frame does not wait long
@@ -74,7 +65,7 @@ class Session:
     def flush(self) -> None:
         """Write what the socket takes now."""
         if self._settled:
-            self._out += frame(SETTLED, np.array(self._settled, SETTLED_RANGE).tobytes())
+            self._out += frame(protocol.SETTLED, np.array(self._settled, protocol.SETTLED_RANGE).tobytes())
             self._settled.clear()
         if not self._out:
             return
@@ -86,8 +77,8 @@ class Session:
 
 
 def decode_publish(body: bytes) -> Batch:
-    first, n = PUBLISH_HEAD.unpack_from(body)
-    at = PUBLISH_HEAD.size
+    first, n = protocol.PUBLISH_HEAD.unpack_from(body)
+    at = protocol.PUBLISH_HEAD.size
     lengths = np.frombuffer(body, "<i4", n, at)
     partitions = np.frombuffer(body, "<i4", n, at + 4 * n)
     data = memoryview(body)[at + 8 * n :]
@@ -147,5 +138,5 @@ def deliver_frame(session: Session) -> tuple[int, bytes]:
     if count == 0:
         return 0, b""
     columns = np.concatenate(lengths).astype("<i4", copy=False).tobytes()
-    head = DELIVER_HEAD.pack(len(runs), count) + np.array(runs, DELIVERED_RUN).tobytes()
-    return count, frame(DELIVER, head, columns, *pieces)
+    head = protocol.DELIVER_HEAD.pack(len(runs), count) + np.array(runs, protocol.DELIVERED_RUN).tobytes()
+    return count, frame(protocol.DELIVER, head, columns, *pieces)

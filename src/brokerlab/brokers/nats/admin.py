@@ -8,6 +8,7 @@ from typing import Any
 
 from brokerlab.brokers.contract import ComputedDurability
 from brokerlab.brokers.kit.durability import level_of
+from brokerlab.brokers.kit.fine import fine_if
 from brokerlab.brokers.kit.http_reader import as_text, read_json
 from brokerlab.brokers.kit.wire import option_list
 from brokerlab.brokers.nats.link import JetStreamError, Link, broker_name, subject_of
@@ -68,7 +69,7 @@ class NatsAdmin:
 
     def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:  # noqa: ARG002 - end with their stream
         for destination in destinations:
-            with _absent_is_fine(STREAM_NOT_FOUND):
+            with _absent_is_fine():
                 self._link.api(f"STREAM.DELETE.{broker_name(destination)}")
 
     def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
@@ -79,7 +80,7 @@ class NatsAdmin:
             server = {"version": varz.get("version"), "max_payload": varz.get("max_payload")} | jetstream
             found[f"server:{varz.get('server_name')}"] = {k: as_text(v) for k, v in server.items()}
         for destination in destinations:
-            with _absent_is_fine(STREAM_NOT_FOUND):
+            with _absent_is_fine():
                 info = self._link.api(f"STREAM.INFO.{broker_name(destination)}")
                 found[destination] = {k: as_text(v) for k, v in info["config"].items()}
         return found
@@ -104,11 +105,5 @@ class NatsAdmin:
         self._link.close(time.monotonic_ns() + 5_000_000_000)
 
 
-class _absent_is_fine(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a statement
-    """Swallows exactly the one JetStream error that says the thing does not exist."""
-
-    def __init__(self, err_code: int) -> None:
-        self._err_code = err_code
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        return isinstance(error, JetStreamError) and error.err_code == self._err_code
+def _absent_is_fine() -> contextlib.AbstractContextManager[None]:
+    return fine_if(JetStreamError, lambda e: e.err_code == STREAM_NOT_FOUND)

@@ -38,6 +38,6 @@ BROKER = FrontDoor(
         consumer="consumer:NatsConsumer",
         probe="probe:NatsProbe",
     ),
-    native=NativePath("driver_native", speaks_tls=False),
+    native=NativePath("driver_native", "NativeProducer", "NativeConsumer", speaks_tls=False),
     test_hints=TestHints(nodes_in_every_run=(1, 3), taken_port_in_every_run=True, soon_again={"ack_wait": "5s"}),
 )

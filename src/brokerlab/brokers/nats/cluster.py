@@ -8,7 +8,7 @@ from pathlib import Path
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.brokers.kit.http_reader import read_json
-from brokerlab.brokers.kit.local import LocalCluster, write_private
+from brokerlab.brokers.kit.local import LocalCluster, not_yet, write_private
 from brokerlab.brokers.kit.wire import credentials
 from brokerlab.brokers.nats.admin import stream_config
 from brokerlab.brokers.nats.link import JetStreamError, Link, broker_name
@@ -72,10 +72,8 @@ class NatsCluster(LocalCluster):
         return True
 
     def _acknowledges(self) -> bool:
-        try:
+        with not_yet():
             link = Link(self.endpoint(), "brokerlab-ready")
-        except BrokerError as e:
-            raise OSError(str(e)) from e
         try:
             link.api(f"STREAM.CREATE.{READY}", stream_config(READY, 1, self._settings), 5.0)
             answer = link.run(link.client.request(f"{READY}.0", b"?", timeout=5.0), 10.0)
@@ -98,8 +96,7 @@ class NatsCluster(LocalCluster):
         return self._endpoint(self._client_ports, {"monitoring": ",".join(self._urls())})
 
     def nodes(self) -> tuple[NodeInfo, ...]:
-        urls = self._urls()
-        return tuple(NodeInfo(p.name, p.pid, {"monitoring": u}) for p, u in zip(self._processes, urls, strict=True))
+        return self._node_infos("monitoring", self._urls())
 
     def leading_node(self, destination: str) -> str:
         """The leader of the destination's stream, asked of a node that runs. A single node leads everything. While the

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import time
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,7 @@ from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import REJECTED, UNKNOWN, Block, Deliveries, Int32s, Settlements
 from brokerlab.model.plan import AgentPlan
 from brokerlab.native.consuming import RECEIVE_MOST, DeliveryColumns
-from brokerlab.native.loader import address, library
+from brokerlab.native.loader import address, library, needed_library, strings
 from brokerlab.native.producing import Reports, pointer, send_block
 
 PATH = "native (NATS protocol in C)"
@@ -37,39 +36,20 @@ def available() -> bool:
     return library() is not None
 
 
-def _lib() -> ctypes.CDLL:
-    lib = library()
-    if lib is None:
-        raise RuntimeError("the native NATS driver was asked for where it is not available")
-    return lib
-
-
-def _strings(values: list[str]) -> Any:
-    return (ctypes.c_char_p * len(values))(*(v.encode() for v in values))
-
-
-def producer(plan: AgentPlan, number: int) -> NativeProducer:
-    return NativeProducer(plan, number)
-
-
-def consumer(plan: AgentPlan, number: int) -> NativeConsumer:
-    return NativeConsumer(plan, number)
-
-
 class NativeProducer:
     """See brokers.contract.Producer."""
 
     path = PATH
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
-        self._lib = _lib()
+        self._lib = needed_library()
         inbox = new_inbox("_R")
         said = hello(plan.endpoint, f"{plan.agent}-{number}", [f"{inbox}*"])
         subjects = [subject_of(d, p) for d in plan.destinations for p in range(plan.partitions)]
         prefixes = [f"PUB {subject} {inbox}" for subject in subjects]
         pending = int(plan.client_settings.get("pending_bytes", PENDING_BYTES))
         self._handle: int | None = self._lib.bl_nats_producer_new(
-            said, len(said), _strings(prefixes), len(prefixes), len(inbox), pending
+            said, len(said), strings(prefixes), len(prefixes), len(inbox), pending
         )
         assert self._handle is not None
         self._reports = Reports()
@@ -133,7 +113,7 @@ class NativeConsumer:
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
         assert plan.group is not None
-        self._lib = _lib()
+        self._lib = needed_library()
         self._streams = [broker_name(d) for d in plan.destinations]
         self._group = broker_name(plan.group)
         self._endpoint, self._name, self._number = plan.endpoint, f"{plan.agent}-{number}", number
@@ -159,7 +139,7 @@ class NativeConsumer:
         made = self._lib.bl_nats_consumer_new(
             said,
             len(said),
-            _strings(pulls),
+            strings(pulls),
             len(pulls),
             PULL_REST.encode(),
             pull_messages,

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error, NoRespondersError
 
+from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 from brokerlab.processes.ports import all_refuse
@@ -215,7 +216,7 @@ class Link:
         if self.loop.is_closed():
             return
         self.on_disconnect = self.on_reconnect = None
-        seconds = min(10.0, max(0.1, (deadline_mono_ns - time.monotonic_ns()) / 1e9))
+        seconds = min(10.0, seconds_until(deadline_mono_ns, 0.1))
         try:
             self.run(self.client.close(), seconds)
         except (OSError, Error, TimeoutError) as e:

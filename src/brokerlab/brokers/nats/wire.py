@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import json
-import socket
 import time
 import uuid
 from collections.abc import Callable
-from typing import Any
 
-from brokerlab.brokers.kit.wire import credentials
+from brokerlab.brokers.kit.dialing import Where, dial, resolved
+from brokerlab.brokers.kit.wire import credentials, split_address
 from brokerlab.brokers.nats.link import CONNECT_HINT
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
@@ -19,7 +17,6 @@ from brokerlab.model.plan import Endpoint
 DOWN, OPENING, GREETING, UP = 0, 1, 2, 3  # as native/nats.h has them
 CONNECT_NS = 5_000_000_000  # for one address, greeting included
 DIAL_EVERY_NS = 200_000_000
-Address = tuple[Any, ...]
 
 
 def new_inbox(kind: str) -> str:
@@ -88,18 +85,14 @@ class Wire:
 
     def _dial(self) -> str:
         """Begin to connect to the next address. Returns why that failed at once, if so."""
-        family, address = self._resolved[self._turn]
+        where = self._resolved[self._turn]
         self._turn = (self._turn + 1) % len(self._addresses)
         now = time.monotonic_ns()
         self._dial_at_ns, self._give_up_at_ns = now + DIAL_EVERY_NS, now + CONNECT_NS
-        with socket.socket(family, socket.SOCK_STREAM) as made:
-            made.setblocking(False)
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            error = made.connect_ex(address)
-            if error not in (0, errno.EINPROGRESS):
-                return errno.errorcode.get(error, str(error))
-            self._lib.bl_nats_attach(self._handle, made.detach())
-        return ""
+        number, why_not = dial(where)
+        if number >= 0:
+            self._lib.bl_nats_attach(self._handle, number)
+        return why_not
 
 
 def opened_wire(
@@ -115,11 +108,9 @@ def opened_wire(
     return wire
 
 
-def _resolved(address: str) -> tuple[socket.AddressFamily, Address]:
-    """Looked up once: asking for a name may take seconds."""
-    host, _, port = address.rpartition(":")
+def _resolved(address: str) -> Where:
+    """Looked up once."""
     try:
-        family, _, _, _, found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
-    except (OSError, ValueError) as e:
+        return resolved(*split_address(address))
+    except OSError as e:
         raise BrokerError(f"cannot connect to NATS at {address}: {e}", hint="give host:port") from e
-    return family, found

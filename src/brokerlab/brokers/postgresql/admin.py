@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from brokerlab.brokers.contract import ComputedDurability
-from brokerlab.brokers.postgresql.connection import as_broker_error, connected, conninfo, ensure_group
+from brokerlab.brokers.postgresql.connection import connected, conninfo, ensure_group, refusals
 from brokerlab.brokers.postgresql.settings import level_of
 from brokerlab.brokers.postgresql.tables import create_statements, drop_statement, schema_name
 from brokerlab.errors import BrokerError
@@ -32,28 +32,22 @@ class PostgresqlAdmin:
     def __init__(self, endpoint: Endpoint, cell: CellPlan) -> None:  # noqa: ARG002 - durability is the servers'
         self._endpoint = endpoint
         self._where = ", ".join(endpoint.addresses)
-        try:
+        with refusals(self._where):
             self._connection = psycopg.connect(conninfo(endpoint, "brokerlab-admin"), autocommit=True)
-        except psycopg.Error as e:
-            raise as_broker_error(e, self._where) from e
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:  # noqa: ARG002 - a column
-        try:
+        with refusals(self._where):
             for destination in destinations:
                 with self._connection.transaction():
                     for statement in create_statements(destination):
                         self._connection.execute(statement.encode())
                 for group in groups:
                     ensure_group(self._connection, destination, group)
-        except psycopg.Error as e:
-            raise as_broker_error(e, self._where) from e
 
     def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:  # noqa: ARG002 - end with their schema
-        try:
+        with refusals(self._where):
             for destination in destinations:
                 self._connection.execute(drop_statement(destination).encode())
-        except psycopg.Error as e:
-            raise as_broker_error(e, self._where) from e
 
     def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
         found = {}
@@ -84,10 +78,8 @@ class PostgresqlAdmin:
         return {"schema": str(row[2]), "persistence": kept, "options": str(row[1] or "")}
 
     def _row(self, question: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
-        try:
+        with refusals(self._where):
             return self._connection.execute(question.encode(), values).fetchone()
-        except psycopg.Error as e:
-            raise as_broker_error(e, self._where) from e
 
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
         """What a commit waits for, as the primary says, with the weakest destination and the weakest fsync."""

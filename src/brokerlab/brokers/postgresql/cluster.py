@@ -7,10 +7,8 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
-import psutil
 import psycopg
 
 from brokerlab.brokers.contract import NodeInfo
@@ -27,7 +25,7 @@ from brokerlab.brokers.postgresql.connection import USER, conninfo
 from brokerlab.brokers.postgresql.settings import settings_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
-from brokerlab.processes.process import ServerProcess
+from brokerlab.processes.children import children_of, end_all
 from brokerlab.processes.unprivileged import Account, account_for
 from brokerlab.secrets import secret
 
@@ -174,10 +172,7 @@ class PostgresqlCluster(LocalCluster):
         return self._endpoint(self._ports)
 
     def nodes(self) -> tuple[NodeInfo, ...]:
-        return tuple(
-            NodeInfo(process.name, process.pid, {"address": f"{HOST}:{port}"})
-            for process, port in zip(self._processes, self._ports, strict=True)
-        )
+        return self._node_infos("address", [f"{HOST}:{port}" for port in self._ports])
 
     def leading_node(self, destination: str) -> str:  # noqa: ARG002 - one primary for all
         for i, process in enumerate(self._processes):
@@ -189,48 +184,18 @@ class PostgresqlCluster(LocalCluster):
 
     def kill_node(self, name: str) -> None:
         process = {p.name: p for p in self._processes}[name]
-        family = _children(process)
+        family = children_of(process)
         process.kill()
-        _end(family)
+        end_all(family, CHILDREN_S)
 
     def stop(self) -> None:
         """Standbys last: a primary that waits for one could not finish."""
         for process in self._processes:
-            family = _children(process)
+            family = children_of(process)
             process.stop(first=STOP_FAST)
-            _end(family)
+            end_all(family, CHILDREN_S)
 
 
 def _environment() -> dict[str, str]:
     """Little: no PG* variable of the user's, and no secret."""
     return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", "TZ": "UTC"}
-
-
-def _children(process: ServerProcess) -> list[psutil.Process]:
-    """A node's other processes. Each is in a session of its own, so that its group does not name them."""
-    if not process.is_running():
-        return []
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return psutil.Process(process.pid).children(recursive=True)
-    return []
-
-
-def _end(family: list[psutil.Process]) -> None:
-    """They end by themselves when their postmaster is gone, but not at once; psutil never signals a reused pid."""
-    for one in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            one.kill()
-    until = time.monotonic() + CHILDREN_S
-    while any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in _alive(family)):
-        if time.monotonic() > until:
-            raise BrokerError(f"processes of PostgreSQL do not end: {[one.pid for one in family]}")
-        time.sleep(0.01)
-
-
-def _alive(family: list[psutil.Process]) -> list[psutil.Process]:
-    found = []
-    for one in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if one.is_running() and one.status() != psutil.STATUS_ZOMBIE:
-                found.append(one)
-    return found

@@ -52,13 +52,19 @@ def conninfo(endpoint: Endpoint, name: str, *, writing: bool = True, settings: s
 
 
 @contextmanager
-def connected(text: str, where: str) -> Iterator[Connection]:
-    """A blocking connection in autocommit. Whatever PostgreSQL refuses becomes a BrokerError."""
+def refusals(where: str) -> Iterator[None]:
+    """Whatever PostgreSQL refuses becomes a BrokerError."""
     try:
-        with psycopg.connect(text, autocommit=True) as connection:
-            yield connection
+        yield
     except psycopg.Error as e:
         raise as_broker_error(e, where) from e
+
+
+@contextmanager
+def connected(text: str, where: str) -> Iterator[Connection]:
+    """A blocking connection in autocommit, with `refusals`."""
+    with refusals(where), psycopg.connect(text, autocommit=True) as connection:
+        yield connection
 
 
 def as_broker_error(error: psycopg.Error | str, where: str) -> BrokerError:

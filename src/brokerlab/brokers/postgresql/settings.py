@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from brokerlab.brokers.kit import durability
 from brokerlab.brokers.kit.durability import wants_replicas
 from brokerlab.brokers.kit.setting_checks import looks_like, one_of, setting_problems, whole_number
 from brokerlab.model.plan import CellPlan, Durability, Security
+from brokerlab.model.quantities import parse_duration_ns
 
 _SECONDS = looks_like(r"\d+(s|min)", "a duration such as 30s or 5min")
 _NUMBER = looks_like(r"\d+", "a whole number")
@@ -33,10 +33,8 @@ SERVER = OTHERS | {
     "fsync": _SWITCH,
     "synchronous_standbys": _NUMBER,
 }
-_DURATION = r"([1-9]\d*)(us|ms|s|min)"
-_US = {"us": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000}
 CLIENT = dict.fromkeys(("in_flight", "batch_messages", "batch_bytes"), whole_number()) | dict.fromkeys(
-    ("visibility_timeout", "poll_interval"), looks_like(_DURATION, "a duration such as 30s or 2ms")
+    ("visibility_timeout", "poll_interval"), looks_like(r"[1-9]\d*(us|ms|s|min)", "a duration such as 30s or 2ms")
 )
 DEFAULTS = {"shared_buffers": "128MB", "max_wal_size": "4GB", "max_connections": "300", "autovacuum_naptime": "10s"}
 
@@ -93,10 +91,7 @@ def client_settings_of(given: Mapping[str, str]) -> ClientSettings:
 
 
 def _microseconds(text: str) -> int:
-    found = re.fullmatch(_DURATION, text)
-    if found is None:
-        raise ValueError(text)
-    return int(found[1]) * _US[found[2]]
+    return round(parse_duration_ns(text) / 1000)
 
 
 def planned_durability(cell: CellPlan) -> ComputedDurability:

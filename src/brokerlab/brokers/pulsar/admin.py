@@ -6,6 +6,7 @@ import contextlib
 from urllib.parse import quote
 
 from brokerlab.brokers.contract import ComputedDurability
+from brokerlab.brokers.kit.fine import fine_if
 from brokerlab.brokers.kit.http_reader import as_text, read_json
 from brokerlab.brokers.kit.wire import option_list
 from brokerlab.brokers.pulsar.rest import Rest, RestError, topic_path
@@ -104,11 +105,6 @@ class PulsarAdmin:
         """Every request has its own connection."""
 
 
-class _fine(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a statement
-    """Swallows exactly the one refusal that says what we want to know already."""
-
-    def __init__(self, status: int) -> None:
-        self._status = status
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        return isinstance(error, RestError) and error.status == self._status
+def _fine(status: int) -> contextlib.AbstractContextManager[None]:
+    """The one refusal that says what is so already."""
+    return fine_if(RestError, lambda e: e.status == status)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Callable
 from importlib.metadata import version
 
 import _pulsar  # type: ignore[import-not-found]  # compiled, without types
 import pulsar
 
+from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.brokers.pulsar.rest import Rest
 from brokerlab.brokers.pulsar.settings import namespace_of
 from brokerlab.errors import BrokerError
@@ -72,7 +72,7 @@ def close_in_time(client: pulsar.Client, deadline_mono_ns: int) -> None:
     the deadline."""
     closing = threading.Thread(target=_quietly, args=(client.close,), daemon=True)
     closing.start()
-    closing.join(max((deadline_mono_ns - time.monotonic_ns()) / 1e9, 0.1))
+    closing.join(seconds_until(deadline_mono_ns, 0.1))
     if closing.is_alive():
         _quietly(client.shutdown)
 

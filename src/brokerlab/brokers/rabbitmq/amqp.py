@@ -77,9 +77,6 @@ class AmqpLink(Link):
         kind, _, name = method.NAME.partition(".")
         return self._expect(getattr(getattr(spec, kind), f"{name}Ok"), time.monotonic() + seconds)
 
-    def send_method(self, method: Any) -> None:
-        self._send(CHANNEL, method)
-
     def _send(self, channel: int, method: Any) -> None:
         try:
             data = frame.Method(channel, method).marshal()

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.local import LocalCluster
+from brokerlab.brokers.kit.local import HOST, LocalCluster, write_private
 from brokerlab.brokers.kit.wire import credentials
 from brokerlab.brokers.rabbitmq import server
 from brokerlab.brokers.rabbitmq.admin import RabbitAdmin
@@ -20,7 +20,6 @@ from brokerlab.brokers.rabbitmq.settings import settings_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.processes.process import stop_together
-from brokerlab.processes.readiness import wait_until
 
 _STOP_GRACE_S = 20.0
 _PORTS_EACH = 5
@@ -67,8 +66,7 @@ class RabbitCluster(LocalCluster):
         if security is None or security.user is None:
             return None
         path = self._directory / "definitions.json"
-        self._directory.mkdir(parents=True, exist_ok=True)
-        server.private(path, server.Account(*credentials(security)).definitions())
+        write_private(path, server.Account(*credentials(security)).definitions())
         return path
 
     def _wait_for_epmd(self) -> None:
@@ -78,14 +76,7 @@ class RabbitCluster(LocalCluster):
             with socket.create_connection(("127.0.0.1", self._epmd_port), 1.0):
                 return True
 
-        wait_until(
-            "the Erlang port mapper",
-            listens,
-            time.monotonic_ns() + 30_000_000_000,
-            died=lambda: (self._epmd.name,) if self._epmd.died() else (),
-            log_tail=self._epmd.log_tail,
-            every_s=0.01,
-        )
+        self._wait("the Erlang port mapper", listens, time.monotonic_ns() + 30_000_000_000, every_s=0.01)
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
         self._wait("every node is in the cluster", self._all_in, deadline_mono_ns, every_s=0.1)
@@ -109,10 +100,7 @@ class RabbitCluster(LocalCluster):
         return self._endpoint([n.amqp_port for n in self._layouts], options)
 
     def nodes(self) -> tuple[NodeInfo, ...]:
-        return tuple(
-            NodeInfo(n.name, p.pid, {"prometheus": f"http://127.0.0.1:{n.prometheus_port}/metrics"})
-            for n, p in zip(self._layouts, self._processes, strict=True)
-        )
+        return self._node_infos("prometheus", [f"http://{HOST}:{n.prometheus_port}/metrics" for n in self._layouts])
 
     def dead_nodes(self) -> tuple[str, ...]:
         return tuple(p.name for p in (*self._processes, self._epmd) if p.died())

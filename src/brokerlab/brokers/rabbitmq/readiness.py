@@ -7,11 +7,11 @@ import time
 import numpy as np
 from pika import spec
 
+from brokerlab.brokers.kit.local import not_yet
 from brokerlab.brokers.rabbitmq.admin import RabbitAdmin
 from brokerlab.brokers.rabbitmq.amqp import AmqpLink
 from brokerlab.brokers.rabbitmq.frames import Confirms, PublishEncoder, read_confirms
 from brokerlab.brokers.rabbitmq.stream import StreamLink
-from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Block
 from brokerlab.model.plan import CellPlan, Endpoint
 
@@ -22,15 +22,13 @@ _CONFIRM_S = 10.0
 def confirmed_write(endpoint: Endpoint, cell: CellPlan) -> bool:
     """Whether it was confirmed. Raises OSError for "not yet"."""
     admin = RabbitAdmin(endpoint, cell)
-    try:
+    with not_yet():
         admin.create((READY,), 1, ())  # waits until the queue's members are online
         confirmed = all(_confirmed(endpoint, queue) for queue in admin.queues(READY))
         if "stream" in endpoint.options:
             for number in range(len(endpoint.addresses)):
                 StreamLink.open(endpoint, "brokerlab-ready", number).close(time.monotonic_ns() + 2_000_000_000)
         admin.delete((READY,), ())
-    except BrokerError as e:
-        raise OSError(e.message) from e
     return confirmed
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from brokerlab.brokers.kit.certificates import Certificates
+from brokerlab.brokers.kit.local import write_private
 from brokerlab.brokers.rabbitmq.settings import Kind
 
 PLUGINS = {
@@ -160,12 +161,4 @@ def write_files(layout: NodeLayout, configuration_text: str, kind: Kind, cookie:
     (home / "rabbitmq.conf").write_text(configuration_text)
     (home / "rabbitmq-env.conf").write_text("")
     (home / "enabled_plugins").write_text(f"[{','.join(PLUGINS[kind])}].\n")
-    private(home / ".erlang.cookie", cookie, 0o400)
-
-
-def private(path: Path, text: str, mode: int = 0o600) -> None:
-    """Write a file only its owner may read; one that is there already stays (a restart has the same cookie)."""
-    if not path.exists():
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "w") as out:
-            out.write(text)
+    write_private(home / ".erlang.cookie", cookie, 0o400)

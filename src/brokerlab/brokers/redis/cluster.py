@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.local import HOST, LocalCluster, write_private
+from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet, write_private
 from brokerlab.brokers.redis.connection import Connection, ServerError, lacks
 from brokerlab.brokers.redis.forming import Forming
 from brokerlab.brokers.redis.keys import Placement, find_placement, key_of
@@ -14,7 +14,6 @@ from brokerlab.brokers.redis.names import is_clustered, replicas_of_a_master, se
 from brokerlab.brokers.redis.outcomes import confirmed
 from brokerlab.brokers.redis.server import Access, Place, configuration
 from brokerlab.brokers.redis.settings import settings_of, waiting_of
-from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.secrets import secret
 
@@ -69,51 +68,28 @@ class RedisCluster(LocalCluster):
         for what, condition in steps:
             self._wait(what, condition, deadline_mono_ns)
 
-    def _connect(self, i: int) -> Connection:
-        """Raises OSError for "not yet"."""
-        try:
-            return Connection(f"127.0.0.1:{self._ports[i]}", self._client_security(), "brokerlab-ready", 5.0)
-        except BrokerError as e:
-            raise OSError(e.message) from e
-
     def _connections(self) -> list[Connection]:
-        return [self._connect(i) for i in range(len(self._ports))]
+        """To every node. Raises OSError for "not yet"."""
+        with not_yet():
+            return [Connection(a, self._client_security(), "brokerlab-ready", 5.0) for a in self.endpoint().addresses]
 
     def _answers(self) -> bool:
-        for i in range(len(self._ports)):
-            connection = self._connect(i)
-            try:
-                connection.call("PING", seconds=5.0)
-            except ServerError as e:
-                raise OSError(e.message) from e
-            finally:
-                connection.close()
-        return True
+        return all(self._call(address, ("PING",)) == "PONG" for address in self.endpoint().addresses)
 
     def _placement(self) -> Placement:
-        try:
+        with not_yet():
             return find_placement(self.endpoint(), self._clustered, 5.0)
-        except BrokerError as e:
-            raise OSError(e.message) from e
 
     def _replicates(self) -> bool:
         """Every master sees all its replicas online: not merely connected, but past their first synchronisation."""
-        return all(
-            sum(1 for follower in followers if follower) >= self._replicas
-            for followers in (self._online(address) for address in self._placement().masters)
-        )
-
-    def _online(self, address: str) -> list[bool]:
-        info = str(self._call(address, ("INFO", "replication")))
-        return ["state=online" in line for line in info.splitlines() if line.startswith("slave")]
+        told = [str(self._call(address, ("INFO", "replication"))) for address in self._placement().masters]
+        return all(info.count("state=online") >= self._replicas for info in told)
 
     def _call(self, address: str, *commands: tuple[str | int, ...]) -> object:
         """The last command's reply. Raises OSError; BrokerError for a command that the server does not know, which
         waiting would not change."""
-        try:
+        with not_yet():
             connection = Connection(address, self._client_security(), "brokerlab-ready", 5.0)
-        except BrokerError as e:
-            raise OSError(e.message) from e
         try:
             for command in commands:
                 reply = connection.call(*command, seconds=10.0)
@@ -153,10 +129,7 @@ class RedisCluster(LocalCluster):
         return self._endpoint(self._ports)
 
     def nodes(self) -> tuple[NodeInfo, ...]:
-        return tuple(
-            NodeInfo(process.name, process.pid, {"redis": f"{HOST}:{port}"})
-            for process, port in zip(self._processes, self._ports, strict=True)
-        )
+        return self._node_infos("redis", [f"{HOST}:{port}" for port in self._ports])
 
     def leading_node(self, destination: str) -> str:
         address = find_placement(self.endpoint(), self._clustered).address_of(key_of(destination, 0))

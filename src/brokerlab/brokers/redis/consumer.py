@@ -10,6 +10,7 @@ from typing import Any
 
 import hiredis
 
+from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.brokers.redis.connection import PATH, Connection, ServerError, readable, wait_any
 from brokerlab.brokers.redis.control import Control
 from brokerlab.brokers.redis.entries import Chunk, deliveries_of, pairs
@@ -189,8 +190,7 @@ class RedisConsumer:
             self._drop()
             if isinstance(e, ServerError) and e.word not in _HEALS:
                 raise
-            left_s = (deadline_mono_ns - time.monotonic_ns()) / 1e9
-            time.sleep(max(0.0, min(RECONNECT_EVERY_S, left_s)))
+            time.sleep(min(RECONNECT_EVERY_S, seconds_until(deadline_mono_ns)))
         else:
             self._lost = ""
             if not self._member.automatic:
@@ -217,7 +217,7 @@ class RedisConsumer:
         for reading in self._readings:
             control = self._control[reading.keys[0]]
             while reading.take(ask_again=False) is None and time.monotonic_ns() < deadline_mono_ns:
-                control.ask([("CLIENT", "UNBLOCK", reading.client_id)], _seconds_to(deadline_mono_ns))
+                control.ask([("CLIENT", "UNBLOCK", reading.client_id)], seconds_until(deadline_mono_ns, 0.1))
                 reading.connection.wait(min(deadline_mono_ns, time.monotonic_ns() + 50_000_000))
 
     def _give_back(self, deadline_mono_ns: int) -> None:
@@ -227,18 +227,14 @@ class RedisConsumer:
             start = b"-"
             while time.monotonic_ns() < deadline_mono_ns:
                 question = ("XPENDING", key, group, start, "+", _IDS_AT_ONCE, consumer)
-                (pending,) = control.ask([question], _seconds_to(deadline_mono_ns))
+                (pending,) = control.ask([question], seconds_until(deadline_mono_ns, 0.1))
                 assert isinstance(pending, list)
                 if not pending:
                     break
                 ids = [entry[0] for entry in pending]
                 idle = ("XCLAIM", key, group, consumer, 0, *ids, "IDLE", GIVEN_BACK_IDLE_MS, "JUSTID")
-                control.ask([idle], _seconds_to(deadline_mono_ns))
+                control.ask([idle], seconds_until(deadline_mono_ns, 0.1))
                 start = b"(" + ids[-1]
-
-
-def _seconds_to(deadline_mono_ns: int) -> float:
-    return max(0.1, (deadline_mono_ns - time.monotonic_ns()) / 1e9)
 
 
 def _ensure_groups(control: Connection, keys: list[str], group: str) -> None:

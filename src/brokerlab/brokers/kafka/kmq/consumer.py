@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from brokerlab.brokers.kafka.client import marker_properties
-from brokerlab.brokers.kafka.driver import PythonConsumer, connect, seconds_until
+from brokerlab.brokers.kafka.driver import PythonConsumer, connect
 from brokerlab.brokers.kafka.kmq import markers
 from brokerlab.brokers.kafka.kmq.admin import ensure_markers
 from brokerlab.brokers.kafka.kmq.tracker import TrackerProcess
+from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan

@@ -12,8 +12,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
+from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import AgentPlan
 
@@ -46,7 +46,7 @@ class TrackerProcess:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
-            self._process.wait(max((deadline_mono_ns - time.monotonic_ns()) / 1e9, 0.1))
+            self._process.wait(seconds_until(deadline_mono_ns, 0.1))
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
