@@ -15,7 +15,7 @@ from benchmarks.figures import Round, table
 from benchmarks.kafka_agent import Agent, steady_round
 from brokerlab.brokers.contract import Admin, Cluster
 from brokerlab.brokers.kafka.broker import BROKER
-from brokerlab.brokers.kafka.install import kafka_jars
+from brokerlab.brokers.kit.jolokia import agent_and_jars
 from brokerlab.brokers.registry import broker_named
 from brokerlab.model.header import HEADER_BYTES
 from brokerlab.model.plan import (
@@ -49,7 +49,7 @@ class KafkaBench:
         self._directory = directory
         BROKER.install(_nothing)
         programs = BROKER.recipe.programs()
-        self._java, self._jars = programs.java.path, kafka_jars(programs.jars)
+        self._java, self._jars = programs.java.path, agent_and_jars(programs.jars)
         self._log_config = directory / "log4j2.properties"
         self._log_config.write_text(LOG4J)
         self._broker = broker_named("kafka")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.figures import Round
 from benchmarks.machine import Mark, mark, usage
-from brokerlab.brokers.kafka.install import KafkaJars
+from brokerlab.brokers.kit.jolokia import AgentAndJars
 from brokerlab.lifeline import die_with_parent
 
 PRODUCER = "kafka-producer-perf-test"
@@ -17,7 +17,7 @@ CONSUMER = "kafka-consumer-perf-test"
 _INTERVAL = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec")
 
 
-def _java(java: Path, jars: KafkaJars, main: str, arguments: list[str], log_config: Path) -> subprocess.Popen[str]:
+def _java(java: Path, jars: AgentAndJars, main: str, arguments: list[str], log_config: Path) -> subprocess.Popen[str]:
     class_path = ":".join(map(str, jars.class_path))
     command = [str(java), "-Xmx512m", f"-Dlog4j2.configurationFile={log_config}", "-cp", class_path, main, *arguments]
     return subprocess.Popen(
@@ -31,7 +31,7 @@ def _finished(process: subprocess.Popen[str]) -> None:
 
 
 def produce(
-    java: Path, jars: KafkaJars, log_config: Path, endpoint: str, topic: str, payload: Path, records: int,
+    java: Path, jars: AgentAndJars, log_config: Path, endpoint: str, topic: str, payload: Path, records: int,
     settings: dict[str, str], broker_pid: int,
 ) -> Round:  # fmt: skip
     """Rate and CPU of the last half of the records, by the tool's own interval lines."""
@@ -64,7 +64,7 @@ def _round(who: str, messages: int, first: Mark, last: Mark, pids: list[int]) ->
 
 
 def consume(
-    java: Path, jars: KafkaJars, log_config: Path, endpoint: str, topic: str, records: int, group: str,
+    java: Path, jars: AgentAndJars, log_config: Path, endpoint: str, topic: str, records: int, group: str,
     settings: dict[str, str], broker_pid: int,
 ) -> Round:  # fmt: skip
     """Rate and CPU of the last half, by the tool's detailed statistics."""

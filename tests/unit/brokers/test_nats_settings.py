@@ -80,12 +80,12 @@ def test_contradictions_are_refused_with_the_reason(wanted: CellPlan, said: str)
 
 def test_a_single_node_has_no_routes_and_a_cluster_has_all_others(tmp_path: Path) -> None:
     settings = settings_of(cell(3, "L1"))
-    common = {"name": "n", "client_port": 1, "http_port": 2, "store": tmp_path, "settings": settings, "route_port": 3}
-    alone = configuration(**common, routes=[])
+    common = ("n", (1, 2, 3), tmp_path, settings)
+    alone = configuration(*common, routes=[])
     assert "cluster" not in alone
     assert "sync_interval: always" in alone
     assert "127.0.0.1" in alone
-    together = configuration(**common, routes=["nats://127.0.0.1:4", "nats://127.0.0.1:5"])
+    together = configuration(*common, routes=["nats://127.0.0.1:4", "nats://127.0.0.1:5"])
     assert 'routes: ["nats://127.0.0.1:4", "nats://127.0.0.1:5"]' in together
 
 

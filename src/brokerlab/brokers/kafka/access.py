@@ -55,7 +55,7 @@ class Client:
             f"Kafka at {self.addresses} {why}", hint="see the workload's security: tls, ca_file, user, password"
         )
 
-    def metadata(self, patience_s: float = PATIENCE_S, topic: str | None = None) -> Any:
+    def metadata(self, patience_s: float = PATIENCE_S) -> Any:
         """The cluster's metadata. Raises BrokerError: at once when we are refused or nobody listens, after `patience_s`
         otherwise."""
         from confluent_kafka import KafkaException
@@ -64,9 +64,7 @@ class Client:
         self._hung_up, self._refusal = 0, None
         while True:
             try:
-                return (
-                    self.admin.list_topics(topic, timeout=_STEP_S) if topic else self.admin.list_topics(timeout=_STEP_S)
-                )
+                return self.admin.list_topics(timeout=_STEP_S)
             except KafkaException as e:
                 self.admin.poll(0)
                 if self._refusal is not None:

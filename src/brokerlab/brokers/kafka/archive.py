@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from brokerlab.brokers.kafka.broker import BROKER
-from brokerlab.brokers.kafka.install import KafkaJars
+from brokerlab.brokers.kit.jolokia import AgentAndJars
 from brokerlab.errors import BrokerError
 from brokerlab.install.cache import entry, exclusive
 from brokerlab.install.java import Java
 
 
-def archive_of(java: Java, jars: KafkaJars) -> Path:
+def archive_of(java: Java, jars: AgentAndJars) -> Path:
     """Where it is kept, made or not. Java starts without it when it is missing or does not fit."""
     told = "\n".join([java.version, str(java.home), *map(str, jars.class_path)])
     return entry("kafka", f"{BROKER.version}-classes-{hashlib.sha256(told.encode()).hexdigest()[:12]}.jsa")

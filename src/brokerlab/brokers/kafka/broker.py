@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from brokerlab.brokers.contract import Capabilities, Consumer, Producer, TestHints
+from brokerlab.brokers.contract import Capabilities, TestHints
 from brokerlab.brokers.kit.durability import ALL_LEVELS, ONE_NODE_LEVELS
 from brokerlab.brokers.kit.front_door import FrontDoor, NativePath, Parts
 from brokerlab.brokers.kit.recipes import FromMaven
@@ -16,20 +17,12 @@ from brokerlab.model.plan import AgentPlan
 class KafkaFrontDoor(FrontDoor):
     """librdkafka never gives up on a wrong password, so it is tried once before a driver is made."""
 
-    def producer(self, plan: AgentPlan, number: int) -> Producer:
-        _check_access(plan)
-        return super().producer(plan, number)
+    def driver(self, plan: AgentPlan, role: str) -> Any:
+        from brokerlab.brokers.kafka.access import check_access
 
-    def consumer(self, plan: AgentPlan, number: int) -> Consumer:
-        _check_access(plan)
-        return super().consumer(plan, number)
-
-
-def _check_access(plan: AgentPlan) -> None:
-    from brokerlab.brokers.kafka.access import check_access
-
-    if plan.endpoint.security is not None:
-        check_access(plan.endpoint, plan.client_settings)
+        if plan.endpoint.security is not None:
+            check_access(plan.endpoint, plan.client_settings)
+        return super().driver(plan, role)
 
 
 BROKER = KafkaFrontDoor(

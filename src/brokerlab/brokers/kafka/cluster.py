@@ -15,12 +15,18 @@ from brokerlab.brokers.kafka import security, server
 from brokerlab.brokers.kafka.access import leader_of
 from brokerlab.brokers.kafka.archive import archive_of, make_once
 from brokerlab.brokers.kafka.broker import BROKER
-from brokerlab.brokers.kafka.install import KafkaJars, kafka_jars
 from brokerlab.brokers.kafka.probe import FIGURES, READABLE
 from brokerlab.brokers.kafka.readiness import prove_ready
 from brokerlab.brokers.kafka.settings import server_settings
 from brokerlab.brokers.kit.java import NOT_OURS, write_java_files
-from brokerlab.brokers.kit.jolokia import JolokiaProbe, agent_option, policy, write_agent_files
+from brokerlab.brokers.kit.jolokia import (
+    AgentAndJars,
+    JolokiaProbe,
+    agent_and_jars,
+    agent_option,
+    policy,
+    write_agent_files,
+)
 from brokerlab.brokers.kit.local import LocalCluster, write_private
 from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.errors import BrokerError
@@ -47,7 +53,7 @@ class KafkaCluster(LocalCluster):
         """With `archive_to`, Java writes its archive of classes there when it ends; it refuses to with an agent, so there
         are no figures to read from such a node."""
         super().__init__(cell, directory, logs, ports=3 * cell.nodes)
-        self._programs, self._java, self._jars = programs, programs.java, kafka_jars(programs.jars)
+        self._programs, self._java, self._jars = programs, programs.java, agent_and_jars(programs.jars)
         self._servers_password = secrets.token_urlsafe(24)
         ports = iter(self._held.numbers)
         self._layouts = [
@@ -136,7 +142,7 @@ class KafkaCluster(LocalCluster):
         stop_together(self._processes, _STOP_GRACE_S if len(self._processes) == 1 else _STOP_TOGETHER_GRACE_S)
 
 
-def bootstrap_checkpoint(java: Java, jars: KafkaJars) -> bytes:
+def bootstrap_checkpoint(java: Java, jars: AgentAndJars) -> bytes:
     """The bootstrap.checkpoint of a formatted node: the same for every node and cluster of one version, so it is made
     once by Kafka's own tool and kept in the cache."""
     kept = entry("kafka", f"{BROKER.version}-bootstrap.checkpoint")
@@ -146,7 +152,7 @@ def bootstrap_checkpoint(java: Java, jars: KafkaJars) -> bytes:
     return kept.read_bytes()
 
 
-def _format_once(java: Java, jars: KafkaJars) -> bytes:
+def _format_once(java: Java, jars: AgentAndJars) -> bytes:
     with tempfile.TemporaryDirectory(prefix="brokerlab-format-") as scratch:
         layout = server.NodeLayout(1, 1, 2, 3, Path(scratch))
         layout.properties.write_text(server.server_properties(layout, [layout], {}))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from brokerlab.brokers.kafka.install import KafkaJars
 from brokerlab.brokers.kit import java as kit_java
+from brokerlab.brokers.kit.jolokia import AgentAndJars
 
 CONTROLLERS_MOST = 3  # more than three nodes: the first three are controllers too, the rest brokers only
 MAIN_CLASS = "kafka.Kafka"
@@ -122,12 +122,12 @@ def jvm_size(nodes: int) -> JvmSize:
 
 
 def java_command(
-    java: Path, jars: KafkaJars, node: NodeLayout, size: JvmSize, more_options: Sequence[str] = ()
+    java: Path, jars: AgentAndJars, node: NodeLayout, size: JvmSize, more_options: Sequence[str] = ()
 ) -> list[str]:
     """The command that runs one node in the foreground."""
     options = [f"-Xms{size.heap_mb}m", f"-Xmx{size.heap_mb}m", *size.collector, *more_options]
     return kit_java.java_command(java, jars.class_path, node.directory, options, [MAIN_CLASS, str(node.properties)])
 
 
-def class_path(jars: KafkaJars) -> str:
+def class_path(jars: AgentAndJars) -> str:
     return ":".join(map(str, jars.class_path))

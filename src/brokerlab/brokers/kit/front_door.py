@@ -41,10 +41,17 @@ class Parts:
     problems: str = "settings:problems"  # cell; levels are compared here, so it need not
     planned_durability: str = "settings:planned_durability"  # cell, where it has no problems
 
+    @classmethod
+    def called(cls, prefix: str) -> Parts:
+        """A class in each module, `cluster:<prefix>Cluster` and so on."""
+        names = ("cluster", "admin", "producer", "consumer", "probe")
+        return cls(*(f"{name}:{prefix}{name.capitalize()}" for name in names))
+
 
 @dataclass(frozen=True)
 class NativePath:
-    """A driver in C besides the one in Python: a module with `available()`, and names in it as in Parts."""
+    """A driver in C besides the one in Python: a module with `available()`, and names in it as in Parts; "" where that
+    part is in Python only."""
 
     module: str
     producer: str = "producer"
@@ -99,11 +106,11 @@ class FrontDoor:
         return made
 
     def producer(self, plan: AgentPlan, number: int) -> Producer:
-        made: Producer = self._driver(plan, "producer")(plan, number)
+        made: Producer = self.driver(plan, "producer")(plan, number)
         return made
 
     def consumer(self, plan: AgentPlan, number: int) -> Consumer:
-        made: Consumer = self._driver(plan, "consumer")(plan, number)
+        made: Consumer = self.driver(plan, "consumer")(plan, number)
         return made
 
     def probe(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> BrokerProbe | None:
@@ -138,9 +145,10 @@ class FrontDoor:
             return None
         return module if module.available() else None
 
-    def _driver(self, plan: AgentPlan, role: str) -> Any:
-        module = self._native_for(plan)
-        return self._part(getattr(self.parts, role)) if module is None else getattr(module, getattr(self.native, role))
+    def driver(self, plan: AgentPlan, role: str) -> Any:
+        """What makes a producer or a consumer for this plan, whichever `role` says."""
+        module, name = self._native_for(plan), getattr(self.native, role, "")
+        return getattr(module, name) if module is not None and name else self._part(getattr(self.parts, role))
 
     def _native_for(self, plan: AgentPlan) -> ModuleType | None:
         """The native driver if the plan allows it and it can be had; None for the Python one."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from brokerlab.brokers.contract import NodeInfo, Reading
@@ -178,11 +178,17 @@ def agent_option(agent: Path, home: Path) -> str:
     return f"-javaagent:{agent}=config={home / 'jolokia.properties'}"
 
 
-def agent_and_jars(jars: Iterable[Path]) -> tuple[Path, tuple[Path, ...]]:
-    """The agent's jar, and the class path."""
+class AgentAndJars(NamedTuple):
+    """The agent's jar, one with everything in it, and the class path, of which it is no part."""
+
+    agent: Path
+    class_path: tuple[Path, ...]
+
+
+def agent_and_jars(jars: Iterable[Path]) -> AgentAndJars:
     jars = tuple(jars)
     (agent,) = (jar for jar in jars if jar.name.startswith("jolokia-agent-jvm"))
-    return agent, tuple(jar for jar in jars if jar != agent)
+    return AgentAndJars(agent, tuple(jar for jar in jars if jar != agent))
 
 
 def write_agent_files(

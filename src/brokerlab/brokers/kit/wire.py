@@ -6,6 +6,7 @@ import contextlib
 import select
 import socket
 import ssl
+from collections.abc import Sequence
 from functools import lru_cache
 
 from brokerlab.errors import BrokerError
@@ -128,7 +129,7 @@ class Wire:
             self._socket.close()
 
 
-def wait_any(wires: list[Wire], seconds: float) -> None:
+def wait_any(wires: Sequence[Wire], seconds: float) -> None:
     """Until one of them has something to read, or can write what is unsent; `seconds` at most."""
     if any(wire.holds_input() for wire in wires):
         return

@@ -19,11 +19,5 @@ BROKER = FrontDoor(
         acknowledgement="the message is in the memory of the one server process; it ends with that process",
     ),
     recipe=Shipped(broker="memory", version="1"),
-    parts=Parts(
-        cluster="cluster:MemoryCluster",
-        admin="admin:MemoryAdmin",
-        producer="producer:MemoryProducer",
-        consumer="consumer:MemoryConsumer",
-        probe="probe:MemoryProbe",
-    ),
+    parts=Parts.called("Memory"),
 )

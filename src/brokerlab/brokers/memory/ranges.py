@@ -64,8 +64,3 @@ class RangeSet:
         count = min(most, self._lasts[0] - first + 1)
         self.remove(first, first + count - 1)
         return first, count
-
-    def clear(self) -> None:
-        self._firsts.clear()
-        self._lasts.clear()
-        self._size = 0

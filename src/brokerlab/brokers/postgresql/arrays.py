@@ -24,10 +24,6 @@ def int4_elements(values: Int32s) -> bytes:
     return _elements(values, ">i4")
 
 
-def int8_elements(values: Int64s) -> bytes:
-    return _elements(values, ">i8")
-
-
 def _elements(values: npt.NDArray[np.signedinteger], kind: str) -> bytes:
     rows = np.empty(len(values), np.dtype([("bytes", ">i4"), ("value", kind)]))
     rows["bytes"] = np.dtype(kind).itemsize
@@ -44,7 +40,7 @@ def bytea_elements(block: Block) -> bytes:
 
 
 def int8_array(values: Int64s) -> bytes:
-    return array(INT8, len(values), int8_elements(values))
+    return array(INT8, len(values), _elements(values, ">i8"))
 
 
 def read_int4_array(value: bytes) -> Int32s:

@@ -23,11 +23,5 @@ BROKER = FrontDoor(
         endpoint_options={"database": "the database to use", "user": "whom to be without a password"},
     ),
     recipe=RECIPE,
-    parts=Parts(
-        cluster="cluster:PostgresqlCluster",
-        admin="admin:PostgresqlAdmin",
-        producer="producer:PostgresqlProducer",
-        consumer="consumer:PostgresqlConsumer",
-        probe="probe:PostgresqlProbe",
-    ),
+    parts=Parts.called("Postgresql"),
 )

@@ -32,13 +32,7 @@ BROKER = FrontDoor(
         },
     ),
     recipe=FromMaven(broker="pulsar", version="4.2.4", lock_file=Path(__file__).with_name("pulsar.lock")),
-    parts=Parts(
-        cluster="cluster:PulsarCluster",
-        admin="admin:PulsarAdmin",
-        producer="producer:PulsarProducer",
-        consumer="consumer:PulsarConsumer",
-        probe="probe:PulsarProbe",
-    ),
+    parts=Parts.called("Pulsar"),
     test_hints=TestHints(
         slow_to_start=True,
         resends=True,

@@ -12,7 +12,7 @@ from brokerlab.brokers.kit.http_reader import as_text
 from brokerlab.brokers.rabbitmq.amqp import AmqpLink
 from brokerlab.brokers.rabbitmq.management import Management
 from brokerlab.brokers.rabbitmq.names import DEFAULT_GROUP, belongs_to, group_queue, stream_name
-from brokerlab.brokers.rabbitmq.settings import client_setting_of, confirm_window, level_of, settings_of
+from brokerlab.brokers.rabbitmq.settings import client_setting, confirm_window, level_of, settings_of
 from brokerlab.brokers.rabbitmq.topology import declare_exchange, declare_group, declare_streams
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
@@ -118,7 +118,7 @@ class RabbitAdmin:
             "delivery mode": "2 (persistent)",
         }
         name = "credit" if self._settings.kind == "stream" else "prefetch"
-        return told | {name: str(client_setting_of(self._cell.client_settings, name))}
+        return told | {name: str(client_setting(self._cell, name))}
 
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
         """The weakest queue decides."""

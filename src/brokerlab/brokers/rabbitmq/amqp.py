@@ -123,13 +123,10 @@ class AmqpLink(Link):
         if not isinstance(read, frame.Method):
             return  # heartbeats; bodies of returned messages
         method = read.method
-        if isinstance(method, spec.Connection.Close):
+        if isinstance(method, spec.Connection.Close | spec.Channel.Close):
+            whole = isinstance(method, spec.Connection.Close)
             with contextlib.suppress(OSError):
-                self._send(0, spec.Connection.CloseOk())
-            raise ClosedByServerError(method.reply_code, method.reply_text)
-        if isinstance(method, spec.Channel.Close):
-            with contextlib.suppress(OSError):
-                self._send(CHANNEL, spec.Channel.CloseOk())
+                self._send(0 if whole else CHANNEL, (spec.Connection if whole else spec.Channel).CloseOk())
             raise ClosedByServerError(method.reply_code, method.reply_text)
         if isinstance(method, spec.Connection.Blocked):
             self.blocked = True

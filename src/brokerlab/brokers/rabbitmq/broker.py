@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from brokerlab.brokers.contract import Capabilities, TestHints
 from brokerlab.brokers.kit.front_door import FrontDoor, Parts
 from brokerlab.brokers.rabbitmq.install import RECIPE
@@ -17,7 +19,8 @@ _MANAGEMENT = "http://HOST:PORT[,...]: the management plugin, which tells what k
 
 def _front_door(kind: Kind) -> FrontDoor:
     is_stream = kind == "stream"
-    drivers = ("stream_producer:StreamProducer", "stream_consumer:StreamConsumer")
+    producer = "stream_producer:StreamProducer" if is_stream else "producer:AmqpProducer"
+    consumer = "stream_consumer:StreamConsumer" if is_stream else "consumer:AmqpConsumer"
     streams = {"stream": "HOST:PORT[,...]: the listeners of the stream protocol"}
     return FrontDoor(
         name=f"rabbitmq-{kind}",
@@ -37,13 +40,7 @@ def _front_door(kind: Kind) -> FrontDoor:
             endpoint_options={"management": _MANAGEMENT, **(streams if is_stream else {})},
         ),
         recipe=RECIPE,
-        parts=Parts(
-            cluster="cluster:RabbitCluster",
-            admin="admin:RabbitAdmin",
-            producer=drivers[0] if is_stream else "producer:AmqpProducer",
-            consumer=drivers[1] if is_stream else "consumer:AmqpConsumer",
-            probe="probe:RabbitProbe",
-        ),
+        parts=replace(Parts.called("Rabbit"), producer=producer, consumer=consumer),
         test_hints=TestHints(address_option="stream" if is_stream else None),
     )
 

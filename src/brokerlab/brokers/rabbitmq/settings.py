@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -85,12 +84,8 @@ def confirm_window(producers: ProducersPlan) -> int:
     return schedule.window if schedule.arrival == "closed" and schedule.window else producers.window_limit
 
 
-def client_setting(plan: AgentPlan, name: str) -> int:
-    return client_setting_of(plan.client_settings, name)
-
-
-def client_setting_of(given: Mapping[str, str], name: str) -> int:
-    return int(given.get(name, CLIENT_DEFAULTS[name]))
+def client_setting(asked: AgentPlan | CellPlan, name: str) -> int:
+    return int(asked.client_settings.get(name, CLIENT_DEFAULTS[name]))
 
 
 def planned_durability(cell: CellPlan) -> ComputedDurability:

@@ -37,13 +37,7 @@ def _front_door(product: str, version: str, majors: tuple[int, ...], *, clustere
             lock_file=Path(__file__).with_name(f"{server}.lock"),
             majors=majors,
         ),
-        parts=Parts(
-            cluster="cluster:RedisCluster",
-            admin="admin:RedisAdmin",
-            producer="producer:RedisProducer",
-            consumer="consumer:RedisConsumer",
-            probe="probe:RedisProbe",
-        ),
+        parts=Parts.called("Redis"),
         test_hints=TestHints(slow_to_start=clustered, taken_port_in_every_run=quick),
     )
 

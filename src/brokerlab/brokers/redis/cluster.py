@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
@@ -105,9 +106,8 @@ class RedisCluster(LocalCluster):
         """With the acknowledgement that producers will ask for, on each master."""
         for address, key in self._one_key_each().items():
             write: list[tuple[str | int, ...]] = [("XADD", key, "*", "d", "?")]
-            if self._waiting.command != "none":
-                local = (1,) if self._waiting.command == "WAITAOF" else ()
-                write.append((self._waiting.command, *local, self._waiting.replicas, 5000))
+            if self._waiting.command_words:
+                write.append(replace(self._waiting, timeout_ms=5000).command_words)
                 good, said = confirmed(self._call(address, *write), self._waiting.replicas)
                 if not good:
                     raise OSError(said)

@@ -8,7 +8,6 @@ from importlib.metadata import version
 
 import hiredis
 
-from brokerlab.brokers.kit import wire
 from brokerlab.brokers.kit.wire import READ_BYTES, Wire
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Security
@@ -40,7 +39,7 @@ def lacks(where: str, command: str) -> BrokerError:
     )
 
 
-class Connection:
+class Connection(Wire):
     """Authenticated when the constructor returns, which raises BrokerError when that cannot be. Afterwards OSError
     means that the connection is lost."""
 
@@ -48,7 +47,7 @@ class Connection:
         self.address = address
         self._reader = hiredis.Reader()
         try:
-            self.wire = Wire(address, security, connect_s)
+            super().__init__(address, security, connect_s)
         except OSError as e:
             raise BrokerError(f"{address} does not answer: {_words(e, security)}") from e
         try:
@@ -78,26 +77,11 @@ class Connection:
             hint = "give security.user and security.password" if e.word == "NOAUTH" else None
             raise BrokerError(e.message, hint=hint) from None
 
-    def fileno(self) -> int:
-        return self.wire.fileno()
-
-    @property
-    def unsent_bytes(self) -> int:
-        return self.wire.unsent_bytes
-
-    def send(self, data: bytes) -> None:
-        """Write what the socket takes now; the rest with the next `flush`. Raises OSError."""
-        self.wire.write(data)
-
-    def flush(self) -> bool:
-        """Whether everything has been written. Raises OSError."""
-        return self.wire.flush()
-
     def replies(self) -> list[object]:
         """Every reply that has arrived; error replies are hiredis.ReplyError objects. Raises OSError."""
-        while data := self.wire.read():
+        while data := self.read():
             self._reader.feed(data)
-            if len(data) < READ_BYTES and not self.wire.holds_input():
+            if len(data) < READ_BYTES and not self.holds_input():
                 break
         gets = self._reader.gets
         found = []
@@ -107,10 +91,6 @@ class Connection:
         except hiredis.ProtocolError as e:
             raise NotRedisError(str(e)) from e
         return found
-
-    def wait(self, deadline_mono_ns: int) -> None:
-        """Until something can be read (or written, where something is unsent), or the deadline."""
-        wait_any([self], deadline_mono_ns)
 
     def call(self, *words: str | bytes | int, seconds: float = CALL_S) -> object:
         """Send a command and wait for its reply. Raises ServerError for an error, OSError."""
@@ -122,31 +102,23 @@ class Connection:
     def call_many(self, commands: list[Command], seconds: float = CALL_S) -> list[object]:
         """Send commands together and wait for all replies, errors included. Not while other replies are due. Raises
         OSError."""
-        deadline = time.monotonic_ns() + int(seconds * 1e9)
+        until = time.monotonic() + seconds
         found: list[object] = []
-        self.send(b"".join(pack(*c) for c in commands))
+        self.write(b"".join(pack(*c) for c in commands))
         while True:
             self.flush()
             found += self.replies()
             if len(found) >= len(commands):
                 return found
-            if time.monotonic_ns() >= deadline:
+            if time.monotonic() >= until:
                 raise TimeoutError(f"no answer within {seconds:g} s")
-            self.wait(deadline)
-
-    def close(self) -> None:
-        self.wire.close()
+            self.wait(until - time.monotonic())
 
 
 def pack(*words: str | bytes | int) -> bytes:
     """One command as RESP."""
     packed: bytes = hiredis.pack_command(words)  # type: ignore[arg-type]  # its types know one word only
     return packed
-
-
-def wait_any(connections: list[Connection], deadline_mono_ns: int) -> None:
-    """Until one of them has something to read, or can write what is unsent, or the deadline."""
-    wire.wait_any([c.wire for c in connections], (deadline_mono_ns - time.monotonic_ns()) / 1e9)
 
 
 def readable(connections: list[Connection]) -> set[int]:

@@ -11,7 +11,8 @@ from typing import Any
 import hiredis
 
 from brokerlab.brokers.kit.deadlines import seconds_until
-from brokerlab.brokers.redis.connection import PATH, Connection, ServerError, readable, wait_any
+from brokerlab.brokers.kit.wire import wait_any
+from brokerlab.brokers.redis.connection import PATH, Connection, ServerError, readable
 from brokerlab.brokers.redis.control import Control
 from brokerlab.brokers.redis.entries import Chunk, deliveries_of, pairs
 from brokerlab.brokers.redis.keys import find_placement, keys_of
@@ -101,7 +102,8 @@ class RedisConsumer:
 
     def _wait(self, until_mono_ns: int) -> None:
         controls = [control.connection for control in self._controls]
-        wait_any([*(reading.connection for reading in self._readings), *controls], until_mono_ns)
+        readings = [reading.connection for reading in self._readings]
+        wait_any([*readings, *controls], seconds_until(until_mono_ns))
 
     def _step(self) -> None:
         for control in self._controls:
@@ -218,7 +220,7 @@ class RedisConsumer:
             control = self._control[reading.keys[0]]
             while reading.take(ask_again=False) is None and time.monotonic_ns() < deadline_mono_ns:
                 control.ask([("CLIENT", "UNBLOCK", reading.client_id)], seconds_until(deadline_mono_ns, 0.1))
-                reading.connection.wait(min(deadline_mono_ns, time.monotonic_ns() + 50_000_000))
+                reading.connection.wait(min(seconds_until(deadline_mono_ns), 0.05))
 
     def _give_back(self, deadline_mono_ns: int) -> None:
         """Make what is pending for this consumer look long idle: Redis has no negative acknowledgement."""

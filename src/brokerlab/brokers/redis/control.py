@@ -32,14 +32,14 @@ class Control:
         """Raises OSError."""
         for begin in range(0, len(ids), _IDS_AT_ONCE):
             self._due.append(None)
-            self.connection.send(pack("XACK", key, self._group, *ids[begin : begin + _IDS_AT_ONCE]))
+            self.connection.write(pack("XACK", key, self._group, *ids[begin : begin + _IDS_AT_ONCE]))
 
     def claim(self, idle_ms: int) -> None:
         """Ask for what any consumer of the group has held for so long. Raises OSError."""
         for key in self.keys:
             self._due.append(key)
             command = ("XAUTOCLAIM", key, self._group, self._consumer, idle_ms, "0", "COUNT", _IDS_AT_ONCE)
-            self.connection.send(pack(*command))
+            self.connection.write(pack(*command))
 
     def step(self) -> list[Chunk]:
         """What claims have brought since the last time. Raises OSError, ServerError."""
@@ -61,13 +61,13 @@ class Control:
 
     def ask(self, commands: list[Command], seconds: float = ASK_S) -> list[object]:
         """Send commands and wait for their answers. Raises OSError, and ServerError for the first that is an error."""
-        until = time.monotonic_ns() + int(seconds * 1e9)
+        until = time.monotonic() + seconds
         while self._due:
             self._claimed = self.step()
             if self._due:
-                if time.monotonic_ns() >= until:
+                if time.monotonic() >= until:
                     raise TimeoutError(f"no answer within {seconds:g} s")
-                self.connection.wait(until)
+                self.connection.wait(until - time.monotonic())
         replies = self.connection.call_many(commands, seconds)
         for reply in replies:
             if isinstance(reply, hiredis.ReplyError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
-from brokerlab.brokers.redis.connection import Connection, ServerError
+from brokerlab.brokers.redis.connection import Connection
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint, Security
 
@@ -61,17 +62,12 @@ def find_placement(endpoint: Endpoint, clustered: bool, connect_s: float = 10.0)
     refusals = []
     for address in endpoint.addresses:
         try:
-            connection = Connection(address, endpoint.security, "brokerlab-placement", connect_s)
-        except BrokerError as e:
-            refusals.append(e.message)
-            continue
-        try:
-            found = _slots(connection) if clustered else _master(connection, endpoint.security, connect_s)
+            made = Connection(address, endpoint.security, "brokerlab-placement", connect_s)
+            with contextlib.closing(made) as connection:
+                found = _slots(connection) if clustered else _master(connection, endpoint.security, connect_s)
         except (BrokerError, OSError) as e:
-            refusals.append(f"{address}: {e}")
+            refusals.append(e.message if isinstance(e, BrokerError) else f"{address}: {e}")
             continue
-        finally:
-            connection.close()
         if found is not None:
             return found
         refusals.append(f"{address}: is a replica and its master does not answer")
@@ -98,15 +94,11 @@ def _master(connection: Connection, security: Security | None, connect_s: float)
     if role[0] == b"master":
         return Placement(((0, SLOTS - 1, connection.address),))
     address = f"{role[1].decode()}:{int(role[2])}"
-    try:
-        other = Connection(address, security, "brokerlab-placement", connect_s)
-    except BrokerError:
-        return None
-    try:
+    with (
+        contextlib.suppress(BrokerError, OSError),
+        contextlib.closing(Connection(address, security, "brokerlab-placement", connect_s)) as other,
+    ):
         told = other.call("ROLE")
         assert isinstance(told, list)
         return Placement(((0, SLOTS - 1, address),)) if told[0] == b"master" else None
-    except (ServerError, OSError):
-        return None
-    finally:
-        other.close()
+    return None

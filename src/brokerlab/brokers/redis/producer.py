@@ -8,8 +8,10 @@ from collections import deque
 import hiredis
 import numpy as np
 
+from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.brokers.kit.settling import Settling
-from brokerlab.brokers.redis.connection import PATH, Connection, pack, wait_any
+from brokerlab.brokers.kit.wire import wait_any
+from brokerlab.brokers.redis.connection import PATH, Connection, pack
 from brokerlab.brokers.redis.keys import find_placement, keys_of
 from brokerlab.brokers.redis.names import is_clustered
 from brokerlab.brokers.redis.outcomes import confirmed, outcome_of_error
@@ -35,7 +37,7 @@ class Lane:
         self.connection = connection
         self._settled = settled
         self._replicas = waiting.replicas
-        self._wait = _wait_command(waiting)
+        self._wait = pack(*waiting.command_words) if waiting.command_words else b""
         self._open: deque[Int64s | None] = deque()  # indices whose replies are due, in order; None: a WAIT's reply
         self._taken = 0  # replies that have come for the first of `_open`
         self._stored: list[Int64s] = []  # stored on the master, covered by no answered WAIT
@@ -46,14 +48,14 @@ class Lane:
         """Raises OSError; the messages are on their way even then."""
         self._open.append(indices)
         self._sent_since_wait = True
-        self.connection.send(commands)
+        self.connection.write(commands)
         self._ask_to_wait()
 
     def _ask_to_wait(self) -> None:
         if self._wait and self._sent_since_wait and not self._wait_open:
             self._wait_open, self._sent_since_wait = True, False
             self._open.append(None)
-            self.connection.send(self._wait)
+            self.connection.write(self._wait)
 
     def step(self) -> None:
         """Take what has been answered. Raises OSError."""
@@ -178,7 +180,7 @@ class RedisProducer:
         return self._settled.take()
 
     def watched(self) -> list[tuple[int, bool]]:
-        return [lane.connection.wire.watched() for lane in self._lanes.values()]
+        return [lane.connection.watched() for lane in self._lanes.values()]
 
     def _usable(self) -> bool:
         """Whether every master is connected; tries again now and then when one is not."""
@@ -205,15 +207,8 @@ class RedisProducer:
             unsent = [lane.connection for lane in self._lanes.values() if lane.connection.unsent_bytes]
             if not unsent:
                 break
-            wait_any(unsent, deadline_mono_ns)
+            wait_any(unsent, seconds_until(deadline_mono_ns))
             self.settled()
         for lane in self._lanes.values():
             lane.connection.close()
         self._lanes.clear()
-
-
-def _wait_command(waiting: Waiting) -> bytes:
-    if waiting.command == "none":
-        return b""
-    local = ("1",) if waiting.command == "WAITAOF" else ()
-    return pack(waiting.command, *local, waiting.replicas, waiting.timeout_ms)

@@ -63,7 +63,7 @@ class Reading:
         ]
         words += ["BLOCK", BLOCK_MS] if not self._after else []
         words += ["NOACK"] if self._member.automatic else []
-        self.connection.send(pack(*words, "STREAMS", *keys, *places))
+        self.connection.write(pack(*words, "STREAMS", *keys, *places))
 
     def take(self, *, ask_again: bool = True) -> list[Chunk] | None:
         """What the open command has brought, None while it is still open. Raises OSError, ServerError."""

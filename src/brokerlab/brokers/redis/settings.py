@@ -45,6 +45,12 @@ class Waiting:
     timeout_ms: int
 
     @property
+    def command_words(self) -> tuple[str | int, ...]:
+        """What is sent behind the messages; nothing where nothing is waited for."""
+        local = (1,) if self.command == "WAITAOF" else ()
+        return () if self.command == "none" else (self.command, *local, self.replicas, self.timeout_ms)
+
+    @property
     def words(self) -> str:
         return "no" if self.command == "none" else f"{self.command} for {self.replicas} replicas"
 

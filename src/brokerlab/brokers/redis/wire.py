@@ -18,7 +18,8 @@ class Commands:
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._heads = [
-            b"*5\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n$1\r\n*\r\n$1\r\n%b\r\n" % (len(k), k, FIELD) for k in _bytes(keys)
+            b"*5\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n$1\r\n*\r\n$1\r\n%b\r\n" % (len(k), k, FIELD)
+            for k in (key.encode() for key in keys)
         ]
         self._table: npt.NDArray[np.uint8] | None = None
         if len({len(head) for head in self._heads}) == 1:
@@ -43,7 +44,3 @@ class Commands:
         ):
             parts += (heads[partition], b"$%d\r\n" % size, view[offset : offset + size], b"\r\n")
         return b"".join(parts)
-
-
-def _bytes(keys: Sequence[str]) -> list[bytes]:
-    return [key.encode() for key in keys]

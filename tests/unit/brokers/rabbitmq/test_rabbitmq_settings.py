@@ -11,7 +11,7 @@ import pytest
 
 from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.brokers.rabbitmq.broker import CLASSIC, QUORUM, STREAM
-from brokerlab.brokers.rabbitmq.server import Account, NodeLayout, configuration, environment, private
+from brokerlab.brokers.rabbitmq.server import Account, NodeLayout, configuration, environment
 from brokerlab.brokers.rabbitmq.settings import RabbitSettings, confirm_window, level_of, problems, settings_of
 from brokerlab.model import plan as model
 
@@ -144,11 +144,3 @@ def test_a_node_is_told_nothing_of_the_users_own_rabbitmq_and_starts_no_port_map
     assert "BROKERLAB_TEST_PASSWORD" not in made
     assert made["ERL_FLAGS"] == "-start_epmd false"
     assert made["PATH"].startswith("/erlang/bin:")
-
-
-def test_a_private_file_is_for_its_owner_only_and_stays_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "cookie"
-    private(path, "first", 0o400)
-    private(path, "second", 0o400)
-    assert path.read_text() == "first"
-    assert path.stat().st_mode & 0o777 == 0o400

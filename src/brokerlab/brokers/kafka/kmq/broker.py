@@ -19,6 +19,6 @@ BROKER = replace(
         consumer="kmq.consumer:KmqConsumer",
         problems="kmq.settings:problems",
     ),
-    native=NativePath("kmq.native"),
+    native=NativePath("native", consumer=""),  # consumers with markers are in Python always
     test_hints=replace(KAFKA.test_hints, nodes_in_every_run=(1,), slow_to_start=True, taken_port_in_every_run=False),
 )

@@ -67,7 +67,7 @@ class KmqConsumer(PythonConsumer):
 
     def _is_for_us(self, message: Message) -> bool:
         """Copies are made for one group; the others had the original."""
-        to = _header(message, markers.GROUP_HEADER)
+        to = markers.header(message, markers.GROUP_HEADER)
         return to is None or to == self._group.encode()
 
     def _write(self, places: Iterable[Place], value: bytes, then: Callable[..., None] | None = None) -> None:
@@ -106,7 +106,7 @@ class KmqConsumer(PythonConsumer):
             [m.value() or b"" for m in messages],
             time.monotonic_ns(),
             np.fromiter((place[2] for place in places), np.int64, n),
-            np.fromiter((_header(m, markers.COUNT_HEADER) is not None for m in messages), np.uint8, n),
+            np.fromiter((markers.header(m, markers.COUNT_HEADER) is not None for m in messages), np.uint8, n),
             token=places,
         )
 
@@ -155,10 +155,5 @@ def _place(message: Any) -> Place:
 
 def _origin(message: Any) -> Place | None:
     """The message this one is a copy of; None for an original."""
-    offset = _header(message, markers.ORIGIN_HEADER)
+    offset = markers.header(message, markers.ORIGIN_HEADER)
     return None if offset is None else (message.topic(), message.partition(), markers.origin(offset))
-
-
-def _header(message: Any, name: str) -> bytes | None:
-    headers: list[tuple[str, bytes]] = message.headers() or []
-    return next((value for key, value in headers if key == name), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from typing import Any
 
 TIMEOUT_SETTING = "kmq.message.timeout.ms"  # no end marker after this long: the message comes again
 DEFAULT_TIMEOUT_MS = 10_000
@@ -53,6 +54,11 @@ def copy_headers(count: int, group: str, offset: int) -> list[tuple[str, bytes]]
         (GROUP_HEADER, group.encode()),
         (ORIGIN_HEADER, _OFFSET.pack(offset)),
     ]
+
+
+def header(message: Any, name: str) -> bytes | None:
+    headers: list[tuple[str, bytes]] = message.headers() or []
+    return next((value for key, value in headers if key == name), None)
 
 
 def origin(value: bytes) -> int:

@@ -12,6 +12,7 @@ from brokerlab.brokers.kafka.kmq.markers import (
     END,
     OpenMessages,
     copy_headers,
+    header,
     marker_key,
     markers_topic,
     tracker_group,
@@ -143,5 +144,4 @@ class Redelivery:
 
 
 def _count(message: Any) -> int:
-    headers: list[tuple[str, bytes]] = message.headers() or []
-    return next((int.from_bytes(value) for name, value in headers if name == COUNT_HEADER), 0)
+    return int.from_bytes(header(message, COUNT_HEADER) or b"")
