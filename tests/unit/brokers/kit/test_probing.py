@@ -1,0 +1,81 @@
+"""Pages of servers: asked without a proxy, read as figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from brokerlab.brokers.contract import Reading
+from brokerlab.brokers.kit.http_reader import ask, basic_login, read_json, read_text
+from brokerlab.brokers.kit.outcomes import OutcomeTable
+from brokerlab.brokers.kit.probing import Figure, figures_in, readings_of
+from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
+
+
+class Pages(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        told = {"path": self.path, "login": self.headers.get("Authorization")}
+        body = b"{" if self.path == "/broken" else json.dumps(told).encode()
+        self.send_response(404 if self.path == "/absent" else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        serving = Thread(target=server.serve_forever)
+        serving.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        serving.join()
+
+
+def test_a_page_is_read_past_any_proxy_with_its_query_and_login(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert read_json(f"{url}/a?b=1") == {"path": "/a?b=1", "login": None}
+    answer = ask(url, headers=basic_login("lab", "secret"))
+    assert json.loads(answer.text) == {"path": "/", "login": "Basic bGFiOnNlY3JldA=="}
+
+
+def test_what_is_no_page_is_an_os_error(url: str) -> None:
+    with pytest.raises(OSError, match="answered 404"):
+        read_text(f"{url}/absent", 10.0)
+    with pytest.raises(OSError, match="unreadable"):
+        read_json(f"{url}/broken", 10.0)
+    with pytest.raises(OSError, match="refused"):
+        read_text("http://127.0.0.1:9/", 10.0)
+
+
+def test_values_that_are_known_become_readings() -> None:
+    known = {"mem": ("memory_bytes", "B"), "absent": ("absent", "1")}
+    assert readings_of("broker:one", {"mem": "5", "other": 1}, known) == [
+        Reading("broker:one", "memory_bytes", 5.0, "B")
+    ]
+
+
+def test_lines_of_one_name_and_the_labels_wanted_are_added_up() -> None:
+    page = 'n{a="1", b="x"} 2\nn{a="1",b="y"} 3 1700000000000\nn{a="2"} 9\nn NaN\nother 1\nn{ 5\n'
+    one, every = Figure("n", "one", "1", 'a="1"'), Figure("n", "every", "1")
+    assert figures_in(page, (one, every)) == {one: 5.0, every: 14.0}
+
+
+def test_an_error_that_is_not_in_the_table_says_nothing() -> None:
+    table = OutcomeTable(acknowledged="Ok", rejected="TooBig Refused", unknown="Timeout", elsewhere="BadTopic")
+    outcomes = {name: table.of(name) for name in ("Ok", "Refused", "Timeout", "BadTopic", "New")}
+    assert outcomes == {
+        "Ok": ACKNOWLEDGED,
+        "Refused": REJECTED,
+        "Timeout": UNKNOWN,
+        "BadTopic": UNKNOWN,
+        "New": UNKNOWN,
+    }
+    assert table.names == {"Ok", "TooBig", "Refused", "Timeout", "BadTopic"}
