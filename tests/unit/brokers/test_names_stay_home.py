@@ -8,8 +8,8 @@ from pathlib import Path
 from brokerlab.brokers.registry import BROKERS, broker_named, folder_of
 
 SOURCE = Path(__file__).parents[3] / "src" / "brokerlab"
-# The C library's functions are declared by their names; a workload or a study is about brokers.
-MAY_NAME_THEM = ("brokers/registry.py", "native/loader.py", "workload/template.py", "workload/shipped/", "studies/")
+# A workload or a study is about brokers.
+MAY_NAME_THEM = ("brokers/registry.py", "workload/template.py", "workload/shipped/", "studies/")
 
 
 def names() -> re.Pattern[str]:
