@@ -42,7 +42,7 @@ def test_ctrl_c_and_sigterm_save_what_there_is_and_the_same_command_goes_on(lab:
     said = interrupt(lab, file, signal.SIGINT)
     run = lab.run()
     assert "interrupted" in said
-    assert "the same command goes on" in said
+    assert "the same command continues" in said
     assert lab.state("c01-r1").state == "interrupted"
     assert set(last_seconds(run.evidence(ExecutionId(cell="c01", repeat=1)))) == {"producer-1", "consumer-g1-1"}
     outcomes = rows(run.evidence(ExecutionId(cell="c01", repeat=1)), "outcome")

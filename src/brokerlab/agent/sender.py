@@ -257,7 +257,8 @@ class Sender:
             keys = keys[(self.state.index + np.arange(n)) % len(keys)]
         block = Block(pool.buffer, pool.offsets[slot : slot + n], lengths, partitions, self.state.index, keys)
         taken = self.client.send(block)
-        self._offer_most = min(2 * self._offer_most, BLOCK_MOST) if taken == n else max(2 * taken, OFFER_LEAST)
+        wanted_next = 2 * self._offer_most if taken == n else 2 * taken
+        self._offer_most = min(max(wanted_next, OFFER_LEAST), BLOCK_MOST)
         if taken < n:
             self._stamper.take_back(taken)
             self._pool.give_back(n - taken)

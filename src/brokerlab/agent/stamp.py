@@ -51,6 +51,8 @@ class NativeStamper:
             self._slots = tuple(address(a) for a in (pool.buffer, pool.offsets, pool.body_sums))
             self._generation = pool.generation
         n = self._stamped = len(scheduled_ns)
+        if n > BLOCK_MOST:  # C would write beyond the arrays
+            raise ValueError(f"a block has at most {BLOCK_MOST} messages, not {n}")
         times = (address(scheduled_ns), handed_ns, free_since_ns)
         self._lib.bl_stamp(*self._slots, first_slot, n, *self._pattern, first_index, *times, *self._out)
         return self._partitions[:n], self._sequences[:n]

@@ -15,6 +15,7 @@ import pytest
 from brokerlab.agent.ledger import Rows
 from brokerlab.agent.sender import NEVER_NS, Sender
 from brokerlab.agent.sender_native import NativeSender, sender
+from brokerlab.agent.stamp import BLOCK_MOST
 from brokerlab.brokers.contract import NativeCalls
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN, Block, Settlements
 from brokerlab.model.header import CHECKSUM_WORD, HEADER, HEADER_BYTES, SENT_WORD
@@ -255,6 +256,23 @@ def test_a_wait_for_the_client_is_not_our_lateness(tmp_path: Path, client_class:
     delays = [row.histograms["send_delay"] for row in rows.intervals]
     assert sum(d.sum_ns for d in delays) == int(late_ns.sum())
     assert sum(int(d.count.sum()) for d in delays) == len(headers)
+
+
+def test_a_client_that_takes_most_of_a_large_block_is_never_offered_a_larger_one(tmp_path: Path) -> None:
+    """What it takes doubles the next offer, up to a block and no further: arrays have room for no more."""
+    schedule = SchedulePlan(rate_per_s=1_000_000)
+    plan = agent_plan(ProducersPlan(count=1, agents=1, schedule=schedule, payload=SIZES), tmp_path)
+    offered: list[int] = []
+
+    class TakesMost(PythonClient):
+        def send(self, block: Block) -> int:
+            offered.append(len(block))
+            return super().send(block)
+
+    client = TakesMost(BLOCK_MOST - 1)
+    worked(sender(plan, 0, client), client, time.monotonic_ns() - 2_500_000_000)
+    assert max(offered) == BLOCK_MOST
+    assert len(headers_of(client)) == len({(h["partition"], h["sequence"]) for h in headers_of(client)})
 
 
 def test_closed_loop_keeps_its_window(tmp_path: Path) -> None:
