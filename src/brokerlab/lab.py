@@ -29,6 +29,7 @@ from brokerlab.workload.estimate import Estimate, estimate
 if TYPE_CHECKING:
     from brokerlab.brokers.contract import Broker, Installation
     from brokerlab.install.java import Java
+    from brokerlab.judge.compared import Compared
     from brokerlab.model.plan import CellPlan, Endpoint, RunPlan
     from brokerlab.results.verdict import Verdict
 
@@ -38,6 +39,7 @@ __all__ = [
     "PlannedSettings",
     "analyze",
     "brokers",
+    "compare",
     "estimate",
     "find_run",
     "install",
@@ -214,6 +216,35 @@ def report(run: RunDirectory) -> Path:
     if not run.verdict_file.exists():
         raise UserError(f"{run.name} has not been analyzed", hint=f"brokerlab analyze {run.name}")
     return write_report(run)
+
+
+def compare(
+    base: str,
+    candidates: Sequence[str],
+    runs: Path | None = None,
+    *,
+    metrics: Sequence[str] | None = None,
+    allow_unlike: bool = False,
+    page: Path | None = None,
+) -> Compared:
+    """Is each candidate better or worse than the base? Names are runs, tags, or cells of a run (RUN:CELL).
+
+    `metrics` are keys of model.metrics.METRICS; without them, the chief ones. `page` is where an HTML page is written.
+    """
+    from brokerlab.judge.compared import DEFAULT_METRICS
+    from brokerlab.judge.compared import compare as compare_sides
+    from brokerlab.results.compare.run_directories import RunDirectories
+    from brokerlab.results.compare.sides import different, side
+
+    source = RunDirectories(runs or runs_directory())
+    sides = [side(source, name) for name in (base, *candidates)]
+    different(sides)
+    found = compare_sides(sides[0], sides[1:], metrics=metrics or DEFAULT_METRICS, allow_unlike=allow_unlike)
+    if page is not None:
+        from brokerlab.report.compare_page import write_page
+
+        write_page(page, found, sides, source)
+    return found
 
 
 def install(broker: str, *, listener: RunListener = SILENT) -> Installation:

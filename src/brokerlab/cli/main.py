@@ -30,6 +30,7 @@ COMMANDS = {
     "plan": ("plan", "Show what a workload would do: cells, order, time, disk, settings."),
     "run": ("run", "Run a workload: load, verify, analyze, report. Run again to resume."),
     "show": ("show", "Show a run: its question, state, verdict and figures."),
+    "compare": ("compare", "Compare runs, tags or cells: better, worse, same, cannot tell."),
     "analyze": ("analyze", "Rebuild a run's tables and verdict from its evidence."),
     "report": ("report", "Rebuild a run's HTML report from its tables."),
     "rm": ("rm", "Delete a run."),

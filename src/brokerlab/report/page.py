@@ -53,16 +53,30 @@ def render(source: Source) -> str:
     """The whole page as text."""
     name = source.plan.name if source.plan else source.run
     word = WORDS[source.verdict.verdict if source.verdict else "not analyzed"]
-    head = tag(
+    return "<!doctype html>\n" + tag("html", _head(f"{word}: {name}"), tag("body", _body(source)), lang="en") + "\n"
+
+
+def _head(title: str) -> Html:
+    return tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{word}: {name}"),
+        tag("title", title),
         tag("style", Html("\n".join(_asset(s) for s in _STYLES))),
     )
-    return "<!doctype html>\n" + tag("html", head, tag("body", _body(source)), lang="en") + "\n"
+
+
+def page_shell(title: str, body: Html, source: Source) -> str:
+    """A page of another kind with the same style and chart scripts, drawn from the tables of `source`."""
+    parts = join(
+        body,
+        tag("button", "Dark", type="button", id="theme", aria_label="Colour theme"),
+        script_json("data", page_data(source)),
+        [tag("script", Html(_asset(s))) for s in _SCRIPTS],
+    )
+    return "<!doctype html>\n" + tag("html", _head(title), tag("body", parts), lang="en") + "\n"
 
 
 def _body(source: Source) -> Html:
