@@ -73,7 +73,7 @@ def test_a_second_up_says_that_it_is_up(home: Path) -> None:  # noqa: ARG001
     first = _json("up", "memory")
     second = _brokerlab("up", "memory")
     assert second.returncode == 0
-    assert "is up already" in second.stdout
+    assert "is already up" in second.stdout
     assert f"--endpoint memory={first['endpoint'][0]}" in second.stdout
     assert _json("up", "memory")["supervisor_pid"] == first["supervisor_pid"]
 
