@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "agent": {"agent", "evidence", "brokers.contract", "brokers.registry"},
     "faults": {"faults", "brokers.contract"},
     "take_down": {"brokers.contract"},
+    "rounds": {"judge", "results"},
     "load": {"load", "evidence"},
     "probes": {"probes", "evidence", "brokers.contract", "brokers.registry"},
     "evidence": {"evidence"},
@@ -47,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
         "brokers.registry",
     },
 }
-SEE_EVERYTHING = {"rounds", "lab", "background", "runner", "execution"}
+SEE_EVERYTHING = {"lab", "background", "runner", "execution"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
