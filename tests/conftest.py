@@ -25,15 +25,23 @@ def server_of(nodeid: str) -> str:
     """Tests that share a server (or a Spark session), by name: side by side they go to one process, so that nothing is
     started twice. (pytest-xdist's own groups are marks; 3.8 does not see them with pytest 9.2.)"""
     file = nodeid.partition("::")[0]
-    if file.startswith("tests/unit/pipeline/"):
-        return "tests/unit/pipeline"
+    for with_spark in ("tests/unit/pipeline", "tests/unit/lake"):
+        if file.startswith(f"{with_spark}/"):
+            return with_spark
     parameter = re.search(r"\[([a-z-]*[a-z](?:-\d+)?)(?=[-\]])", nodeid) if file.startswith("tests/contract/") else None
     return f"{file} {parameter[1]}" if parameter else file
 
 
 # What takes longest begins first, so that no process has a minute's work left when the others are done. (Tests of the
 # whole program take what the tests of brokers have installed.)
-LONGEST_FIRST = ("tests/unit/pipeline/", "tests/contract/", "tests/integration/", "tests/e2e/", "tests/unit/")
+LONGEST_FIRST = (
+    "tests/unit/pipeline/",
+    "tests/unit/lake/",
+    "tests/contract/",
+    "tests/integration/",
+    "tests/e2e/",
+    "tests/unit/",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -27,9 +27,15 @@ from brokerlab.results.directory import find_run as _find_run
 from brokerlab.workload.estimate import Estimate, estimate
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
     from brokerlab.brokers.contract import Broker, Installation
     from brokerlab.install.java import Java
     from brokerlab.judge.compared import Compared
+    from brokerlab.lake.ingest import Added
     from brokerlab.model.plan import CellPlan, Endpoint, RunPlan
     from brokerlab.results.verdict import Verdict
 
@@ -37,6 +43,7 @@ __all__ = [
     "Answer",
     "Estimate",
     "PlannedSettings",
+    "add_to_lake",
     "analyze",
     "brokers",
     "compare",
@@ -47,6 +54,7 @@ __all__ = [
     "plan",
     "planned_settings",
     "prepare",
+    "query_lake",
     "remarks",
     "report",
     "run",
@@ -247,6 +255,25 @@ def compare(
     return found
 
 
+def add_to_lake(
+    address: str | Path, directories: Sequence[Path], *, listener: RunListener = SILENT, again: bool = False
+) -> Added:
+    """Bring analyzed runs into a lake; those that it has as they are stay untouched, unless `again`. Runs that cannot
+    be added are in the answer, each with the reason."""
+    from brokerlab.lake.ingest import add
+    from brokerlab.lake.location import store_at
+
+    return add(store_at(address), directories, lambda: _spark(listener), listener.stage, again=again)
+
+
+def query_lake(address: str | Path, sql: str) -> pa.Table:
+    """The answer to one SELECT over the tables of a lake. UserError for SQL that is wrong or does more than read."""
+    from brokerlab import lake
+    from brokerlab.lake.query import query
+
+    return query(lake.open(address), sql, lambda: _spark(SILENT))
+
+
 def install(broker: str, *, listener: RunListener = SILENT) -> Installation:
     """Fetch a broker into the cache, verify and unpack it. Does nothing for what is there already."""
     front = registry.broker_named(broker)
@@ -270,6 +297,15 @@ def workloads() -> dict[str, RunPlan]:
     from brokerlab.workload import shipped
 
     return {name: plan(name) for name in shipped.names()}
+
+
+def _spark(listener: RunListener) -> AbstractContextManager[SparkSession]:
+    from brokerlab.install.java import java_home_for_spark
+    from brokerlab.pipeline.session import spark_session
+
+    java_home = java_home_for_spark(_java(listener))
+    listener.stage("starting Spark")
+    return spark_session(java_home)
 
 
 def _java(listener: RunListener) -> Java:

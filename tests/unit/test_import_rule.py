@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "judge": {"judge", "results"},
     "pipeline": {"pipeline", "evidence", "results", "judge"},
     "results": {"results", "evidence"},
+    "lake": {"lake", "evidence", "results", "pipeline"},
     "report": {"report", "results", "judge"},
     "doctor": {"doctor", "install", "brokers.registry"},
     "cli": {
@@ -41,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
         "lab",
         "background",
         "doctor",
+        "lake",
         "results",
         "judge",
         "workload",

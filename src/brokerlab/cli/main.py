@@ -34,6 +34,8 @@ COMMANDS = {
     "analyze": ("analyze", "Rebuild a run's tables and verdict from its evidence."),
     "report": ("report", "Rebuild a run's HTML report from its tables."),
     "rm": ("rm", "Delete a run."),
+    "lake": ("lake", "Keep all runs together: init, add, status, check, rebuild."),
+    "query": ("query", "Ask the lake in SQL."),
     "completion": ("completion", "Print the completion script for your shell."),
 }
 _EPILOG = "Exit codes: 0 fine, 2 your input, 3 machine, 4 broker, 5 run invalid, 6 delivery violated, 7 objective missed, 130 interrupted."

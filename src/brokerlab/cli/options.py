@@ -18,12 +18,21 @@ runs = click.option(
     metavar="DIR",
     help="Where runs are kept (default: BROKERLAB_RUNS, else ./runs).",
 )
+lake = click.option(
+    "--lake", "lake", metavar="URI", help="The lake (default: BROKERLAB_LAKE, else a folder `lake` beside the runs)."
+)
 run_name = click.argument("run", metavar="RUN", shell_complete=lambda *_: _run_names())
 broker_name = click.argument("broker", metavar="BROKER", shell_complete=lambda _c, _p, start: _broker_names(start))
 
 
 def runs_root(given: Path | None) -> Path:
     return given.absolute() if given is not None else runs_directory()
+
+
+def lake_address(given: str | None, runs: Path | None) -> str:
+    from brokerlab.lake.location import default_address
+
+    return given or default_address(runs_root(runs))
 
 
 def _run_names() -> list[str]:

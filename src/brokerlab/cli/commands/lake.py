@@ -1,0 +1,175 @@
+"""brokerlab lake init|add|status|check|rebuild"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from brokerlab.cli import options
+from brokerlab.cli.progress import listening
+from brokerlab.cli.text import aligned, bytes_text, print_json
+from brokerlab.errors import ExitCode
+
+if TYPE_CHECKING:
+    from brokerlab.lake.ingest import Added
+    from brokerlab.lake.survey import Refusal
+
+
+@click.group()
+def command() -> None:
+    """Keep the tables of all runs together, for questions about many runs. See docs/lake.md."""
+
+
+@command.command()
+@options.lake
+@options.runs
+def init(lake: str | None, runs: Path | None) -> int:
+    """Make an empty lake."""
+    from brokerlab.lake.location import store_at
+    from brokerlab.lake.manifest import init as make
+
+    store = store_at(options.lake_address(lake, runs))
+    make(store)
+    click.echo(f"made {store.uri}: brokerlab lake add brings runs into it")
+    return 0
+
+
+@command.command()
+@click.argument("run", nargs=-1)
+@options.lake
+@options.runs
+@options.as_json
+@options.quiet
+def add(run: tuple[str, ...], lake: str | None, runs: Path | None, as_json: bool, quiet: bool) -> int:
+    """Add RUN..., or every run; only what is new or has changed is processed.
+
+    Runs that cannot be added are named with the reason. The exit code is 3 where one is damaged, 2 where two have one
+    id or a RUN given by name was not added, else 0.
+    """
+    from brokerlab import lab
+    from brokerlab.lake.survey import runs_below
+
+    root = options.runs_root(runs)
+    chosen = [lab.find_run(name, root).path for name in run] or runs_below(root)
+    with listening(quiet) as listener:
+        done = lab.add_to_lake(options.lake_address(lake, runs), chosen, listener=listener)
+    return _print_added(done, as_json, named=bool(run))
+
+
+@command.command()
+@options.lake
+@options.runs
+@options.as_json
+@options.quiet
+def rebuild(lake: str | None, runs: Path | None, as_json: bool, quiet: bool) -> int:
+    """Make the rows of every run again from its directory. Runs whose directory is gone stay as they are."""
+    from brokerlab import lab
+    from brokerlab import lake as lakes
+    from brokerlab.lake.survey import runs_below
+
+    address = options.lake_address(lake, runs)
+    sources = [Path(entry.source) for entry in lakes.open(address).manifest.runs.values()]
+    here = [path.resolve() for path in runs_below(options.runs_root(runs))]
+    chosen = dict.fromkeys([*(path for path in sources if path.is_dir()), *here])
+    with listening(quiet) as listener:
+        done = lab.add_to_lake(address, list(chosen), listener=listener, again=True)
+    return _print_added(done, as_json, named=False)
+
+
+@command.command()
+@options.lake
+@options.runs
+@options.as_json
+def status(lake: str | None, runs: Path | None, as_json: bool) -> int:
+    """Show what the lake holds, and which runs are new, changed or cannot be added."""
+    from brokerlab import lake as lakes
+    from brokerlab.lake.survey import runs_below, survey
+
+    opened = lakes.open(options.lake_address(lake, runs))
+    manifest = opened.manifest
+    found = survey(runs_below(options.runs_root(runs)), manifest)
+    gone = [run for run, entry in sorted(manifest.runs.items()) if not Path(entry.source).is_dir()]
+    files = [f for entry in manifest.runs.values() for of_table in entry.tables.values() for f in of_table]
+    facts: dict[str, Any] = {
+        "lake": opened.store.uri,
+        "manifest": manifest.number,
+        "runs": sorted(manifest.runs),
+        "bytes": sum(f.bytes for f in files),
+        "tables": {name: sum(f.rows for f in manifest.files(place)) for place, name in opened.places()},
+        "new": [c.run for c in found.to_do if c.run not in manifest.runs],
+        "changed": [c.run for c in found.to_do if c.run in manifest.runs],
+        "directory_gone": gone,
+        "refused": _refused(found.refused),
+    }
+    if as_json:
+        print_json(facts)
+        return 0
+    click.echo(f"{facts['lake']}: {len(facts['runs'])} runs, {bytes_text(facts['bytes'])}, state {manifest.number}")
+    for line in aligned([[f"  {name}", f"{rows:,}"] for name, rows in facts["tables"].items()], right=(1,)):
+        click.echo(line)
+    for word in ("new", "changed", "directory_gone"):
+        if facts[word]:
+            click.echo(f"{word.replace('_', ' ')}: {', '.join(facts[word])}")
+    for refusal in found.refused:
+        click.echo(f"{refusal.why.value}: {refusal.text}")
+    return 0
+
+
+@command.command()
+@options.lake
+@options.runs
+@options.as_json
+def check(lake: str | None, runs: Path | None, as_json: bool) -> int:
+    """Compare every file of the lake with its manifest, and each layer with the next. Exit code 3 where they differ."""
+    from brokerlab import lake as lakes
+    from brokerlab.lake.check import check as check_lake
+
+    found = check_lake(lakes.open(options.lake_address(lake, runs)))
+    if as_json:
+        print_json(vars(found))
+    else:
+        for problem in found.problems:
+            click.echo(problem)
+        said = f"{len(found.problems)} problems" if found.problems else "all as the manifest says"
+        click.echo(f"{found.runs} runs, {found.files} files, {found.rows:,} rows, {bytes_text(found.bytes)}: {said}")
+        if found.problems:
+            click.echo("brokerlab lake rebuild makes the rows again from the run directories")
+        if found.unused:
+            click.echo(f"{len(found.unused)} files belong to no run: left by a writer that died, or is at work")
+    return int(ExitCode.MACHINE if found.problems else ExitCode.OK)
+
+
+def _print_added(done: Added, as_json: bool, *, named: bool) -> int:
+    if as_json:
+        print_json(
+            {
+                "added": done.added, "changed": done.changed, "same": len(done.same),
+                "refused": _refused(done.refused),
+            }
+        )  # fmt: skip
+    else:
+        for word, runs in (("added", done.added), ("changed", done.changed)):
+            for run in runs:
+                click.echo(f"{word} {run}")
+        for refusal in done.refused:
+            click.echo(f"not added, {refusal.why.value}: {refusal.text}")
+        click.echo(
+            f"{len(done.added)} added, {len(done.changed)} changed, {len(done.same)} as they were,"
+            f" {len(done.refused)} not added"
+        )
+    return int(_exit_code(done.refused, named))
+
+
+def _exit_code(refused: tuple[Refusal, ...], named: bool) -> ExitCode:
+    from brokerlab.lake.survey import Why
+
+    why = {refusal.why for refusal in refused}
+    if Why.DAMAGED in why:
+        return ExitCode.MACHINE
+    return ExitCode.USER if Why.DOUBLE in why or (named and why) else ExitCode.OK
+
+
+def _refused(refused: tuple[Refusal, ...]) -> list[dict[str, str]]:
+    return [{"path": str(r.path), "why": r.why.value, "text": r.text} for r in refused]

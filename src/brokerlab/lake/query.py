@@ -1,0 +1,79 @@
+"""SQL over the lake's tables, read-only: DuckDB where it is installed, else Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from brokerlab.errors import UserError
+from brokerlab.lake.reading import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+READS = ("select", "with", "values")
+
+
+def query(lake: Lake, sql: str, session: Callable[[], AbstractContextManager[SparkSession]]) -> pa.Table:
+    """The answer to one SELECT. UserError for SQL that is wrong or does more than read."""
+    if sql.split(None, 1)[:1] == [] or sql.split(None, 1)[0].lower().lstrip("(") not in READS:
+        raise _only_reads(sql)
+    try:
+        import duckdb  # noqa: F401 - whether it is installed
+    except ImportError:
+        with session() as spark:
+            return by_spark(lake, sql, spark)
+    return by_duckdb(lake, sql)
+
+
+def by_duckdb(lake: Lake, sql: str) -> pa.Table:
+    """DuckDB sees the lake's tables and nothing else: it may not open files."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        try:
+            statements = connection.extract_statements(sql)
+            if [s.type for s in statements] != [duckdb.StatementType.SELECT]:
+                raise _only_reads(sql)
+            for name in lake.tables():
+                connection.register(name, lake.dataset(name))
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
+            return connection.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise _wrong(lake, str(error)) from error
+
+
+def by_spark(lake: Lake, sql: str, spark: SparkSession) -> pa.Table:
+    """The same answer from Spark; its tables are views for as long as the session lives."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    try:
+        if _inserts(spark, sql):
+            raise _only_reads(sql)
+        for name in lake.tables():
+            lake.frame(name, spark).createOrReplaceTempView(name)
+        return spark.sql(sql).toArrow()
+    except (AnalysisException, ParseException) as error:
+        raise _wrong(lake, str(error)) from error
+
+
+def _inserts(spark: SparkSession, sql: str) -> bool:
+    """Whether a statement that begins like a SELECT writes: WITH ... INSERT."""
+    internals: Any = spark
+    plan = internals._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    if plan.getClass().getSimpleName() == "UnresolvedWith":
+        plan = plan.child()
+    return bool(plan.getClass().getSimpleName().startswith("Insert"))
+
+
+def _only_reads(sql: str) -> UserError:
+    return UserError(f"a query must be one SELECT, given {sql[:80]!r}", hint="the lake is changed by lake add alone")
+
+
+def _wrong(lake: Lake, said: str) -> UserError:
+    first = said.strip().splitlines()[0] if said.strip() else "the query failed"
+    return UserError(f"the query cannot be answered: {first}", hint=f"tables: {', '.join(lake.tables())}")

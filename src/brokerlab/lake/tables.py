@@ -1,0 +1,117 @@
+"""The lake's tables: those of every run (results.tables), and those that only a lake has."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from brokerlab.model.tables import Column, Table
+from brokerlab.results.tables import RESULT_TABLES
+
+_RUN = Column("run", "string", "", "run directory's name")
+_TABLE = Column("table", "string", "", "evidence table")
+_EXECUTION = Column("execution", "string", "", "execution that wrote it, as c01-r2")
+
+EVIDENCE_FILE = Table(
+    "evidence_file",
+    "Every file of evidence, by reference: nothing is copied.",
+    (
+        _RUN,
+        Column("file", "string", "", "path of the file within the run directory"),
+        _TABLE,
+        _EXECUTION,
+        Column("bytes", "long", "B", "size of the file"),
+        Column("modified_unix_ns", "long", "ns", "when the file was last written, UNIX clock"),
+        Column("rows", "long", "1", "rows of the file; 0 where it cannot be read"),
+        Column("reason", "string", "", "why it cannot be read; empty where it can"),
+    ),
+)
+
+EVIDENCE_COUNT = Table(
+    "evidence_count",
+    "How many rows of evidence keep the rules, by table and execution. Those that do not are in quarantined_row, files that cannot be read in unreadable_segment.",
+    (
+        _RUN,
+        _TABLE,
+        _EXECUTION,
+        Column("files", "long", "1", "files that can be read"),
+        Column("rows", "long", "1", "rows in those files"),
+        Column("good", "long", "1", "rows that keep every rule"),
+        Column("set_aside", "long", "1", "rows that break a rule"),
+        Column("unreadable_files", "long", "1", "files that cannot be read"),
+    ),
+)
+
+RUNS = Table(
+    "runs",
+    "One row per run: what was asked, on what it was measured, what may be believed.",
+    (
+        _RUN,
+        Column("name", "string", "", "name of the workload"),
+        Column("question", "string", "", "question of the workload"),
+        Column("tag", "string", "", "tag given by --tag", nullable=True),
+        Column("started_unix_s", "double", "s", "when its first execution began", nullable=True),
+        Column("ended_unix_s", "double", "s", "when its last execution ended", nullable=True),
+        Column("brokers", "string", "", "brokers, in order of the cells, separated by commas"),
+        Column("versions", "string", "", "JSON: broker -> version; null for a broker that the user runs"),
+        Column("settings", "string", "", "JSON: cell -> subject -> setting -> value, as the broker reports it"),
+        Column("durability", "string", "", "levels computed from the settings, without repetition, separated by commas"),
+        Column("driver_paths", "string", "", "driver paths, without repetition, separated by commas"),
+        Column("host", "string", "", "name of the host"),
+        Column("cpu_count", "int", "1", "its processors", nullable=True),
+        Column("cpu_model", "string", "", "their model"),
+        Column("memory_bytes", "long", "B", "its memory", nullable=True),
+        Column("kernel", "string", "", "its kernel"),
+        Column("system", "string", "", "its operating system"),
+        Column("brokerlab", "string", "", "version of brokerlab that measured it"),
+        Column("git_head", "string", "", "commit of brokerlab's source, where it ran from a repository", nullable=True),
+        Column("executions", "long", "1", "executions, extra ones included"),
+        Column("executions_finished", "long", "1", "of these, those that finished"),
+        Column("verdict", "string", "", "valid, invalid or cannot tell"),
+        Column("complete", "boolean", "", "every planned repeat finished"),
+        Column("delivery_violated", "boolean", "", "lost, corrupted or unexpected messages after a full drain"),
+        Column("objectives_missed", "long", "1", "objectives that were missed"),
+        Column("headline", "string", "", "the answer in one sentence"),
+        Column("plan_fingerprint", "string", "", "sha256 of what decides the plan: alike for runs of the same command"),
+        Column("inputs", "string", "", "fingerprint of the files this run's rows were made from"),
+        Column("source", "string", "", "run directory they were made from"),
+    ),
+)  # fmt: skip
+
+CELLS = Table(
+    "cells",
+    "One row per cell of a run: what runs are compared by.",
+    (
+        _RUN,
+        Column("cell", "string", "", "cell of the sweep"),
+        Column("label", "string", "", "what differs from the other cells"),
+        Column("broker", "string", "", "broker"),
+        Column("version", "string", "", "its version; null for a broker that the user runs", nullable=True),
+        Column("nodes", "int", "1", "nodes of its cluster"),
+        Column("driver_path", "string", "", "native or python; null where the cell did not run", nullable=True),
+        Column("durability_declared", "string", "", "level that the workload asks for"),
+        Column("durability", "string", "", "level computed from the settings read back", nullable=True),
+        Column("parameters", "string", "", "JSON: parameters of the sweep"),
+        Column("settings", "string", "", "JSON: subject -> setting -> value, as the broker reports it"),
+        Column("verdict", "string", "", "valid, invalid or cannot tell", nullable=True),
+        Column("repeats_planned", "int", "1", "repeats that the workload asks for"),
+        Column("repeats_counted", "int", "1", "executions that count"),
+    ),
+)  # fmt: skip
+
+BRONZE = {EVIDENCE_FILE.name: EVIDENCE_FILE}
+SILVER = {EVIDENCE_COUNT.name: EVIDENCE_COUNT}
+GOLD = {**RESULT_TABLES, RUNS.name: RUNS, CELLS.name: CELLS}
+LAYERS = {"bronze": BRONZE, "silver": SILVER, "gold": GOLD}
+PLACES = {f"{layer}/{name}": table for layer, tables in LAYERS.items() for name, table in tables.items()}
+
+
+def in_files(table: Table) -> Table:
+    """The columns that are in the files: `run` is in their path."""
+    return replace(table, columns=tuple(replace(c, added=False) for c in table.columns if c.name != "run"))
+
+
+def declarations() -> str:
+    """Changes whenever the columns of any table do: runs are then processed again."""
+    columns = [(place, c.name, c.type) for place, table in PLACES.items() for c in table.columns]
+    return hashlib.sha256(repr(columns).encode()).hexdigest()

@@ -1,0 +1,118 @@
+"""A writer that dies at any point, and two writers at once: the lake stays whole."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lake_runs import Place
+
+from brokerlab.lake.check import check
+from brokerlab.lake.ingest import add, delete_unused
+from brokerlab.lake.store import LocalStore
+from brokerlab.lake.survey import runs_below
+
+Bring = Callable[..., list[Path]]
+
+
+class Killed(BaseException):
+    """The writer is gone: nothing of it runs any more."""
+
+
+class DyingStore(LocalStore):
+    """Dies at the first use of one operation after `calls` others."""
+
+    def __init__(self, root: Path, operation: str, calls: int) -> None:
+        super().__init__(root)
+        self.operation, self.left = operation, calls
+
+    def _step(self, operation: str) -> None:
+        if operation == self.operation:
+            if not self.left:
+                raise Killed
+            self.left -= 1
+
+    def files(self, directory: str) -> dict[str, int]:
+        self._step("files")
+        return super().files(directory)
+
+    def rows(self, path: str) -> int:
+        self._step("rows")
+        return super().rows(path)
+
+    def create(self, path: str, content: bytes) -> None:
+        self._step("create")
+        super().create(path, content)
+
+    def delete(self, path: str) -> None:
+        self._step("delete")
+        super().delete(path)
+
+
+@pytest.mark.parametrize(("operation", "calls"), [("files", 0), ("rows", 3), ("create", 0)])
+def test_a_writer_that_dies_before_its_commit_changes_nothing(
+    place: Place, bring: Bring, operation: str, calls: int
+) -> None:
+    bring("bbbbbb")
+    place.add()
+    before = place.lake
+    bring("cccccc")
+    with pytest.raises(Killed):
+        place.add(DyingStore(place.store.root, operation, calls))
+    assert place.lake.manifest == before.manifest
+    assert not check(place.lake).problems
+    assert check(place.lake).unused  # what the dead writer left; a writer at work would look the same
+    assert len(place.add().added) == 1
+    assert len(place.lake.runs()) == 2
+    assert not check(place.lake).problems
+
+
+def test_what_a_dead_writer_left_is_deleted_after_a_day(
+    place: Place, bring: Bring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from datetime import timedelta
+
+    bring("bbbbbb")
+    with pytest.raises(Killed):
+        place.add(DyingStore(place.store.root, "create", 0))
+    assert delete_unused(place.store) == 0
+    monkeypatch.setattr("brokerlab.lake.ingest.ABANDONED_AFTER", timedelta(seconds=-5))
+    assert delete_unused(place.store) > 0
+    assert not check(place.lake).unused
+
+
+def test_two_writers_at_once_add_each_run_once(place: Place, bring: Bring) -> None:
+    bring("tables")
+    done = []
+
+    def write() -> None:
+        done.append(add(place.store, runs_below(place.runs), place.session))
+
+    writers = [threading.Thread(target=write) for _ in range(2)]
+    for thread in writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    assert len(done) == 2
+    assert len(place.lake.runs()) == 2
+    assert sorted(place.lake.dataset("runs").to_table()["run"].to_pylist()) == list(place.lake.runs())
+    assert not check(place.lake).problems
+
+
+def test_a_file_that_is_damaged_or_gone_is_found_by_the_check_and_mended_by_a_rebuild(
+    place: Place, bring: Bring
+) -> None:
+    bring("bbbbbb")
+    place.add()
+    gone, cut, *_ = [place.store.root / f.path for f in place.lake.manifest.files("gold/delivery")] + [
+        place.store.root / f.path for f in place.lake.manifest.files("gold/run_summary")
+    ]
+    gone.unlink()
+    cut.write_bytes(cut.read_bytes()[:-4])
+    problems = check(place.lake).problems
+    assert [p for p in problems if "delivery" in p and "is not there" in p]
+    assert [p for p in problems if "run_summary" in p and "the manifest says" in p]
+    place.add(again=True)
+    assert not check(place.lake).problems
