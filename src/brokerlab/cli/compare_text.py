@@ -10,6 +10,8 @@ from brokerlab.cli.text import aligned, bytes_text, count_text, latency_text
 from brokerlab.model.metrics import METRICS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from brokerlab.judge.compared import Answered, Compared, ComparedCell
 
 _COLORS = {"better": "green", "worse": "red", "same": None, "cannot tell": "yellow"}
@@ -19,11 +21,16 @@ _HEADS = ["metric", "base", "candidate", "ratio", "answer", ""]
 
 
 def text_lines(found: Compared) -> list[str]:
-    lines = [f"base: {found.base}", *(f"candidate: {c}" for c in found.candidates)]
+    names = [f"base: {found.base}", *(f"candidate: {c}" for c in found.candidates)]
+    lines = [f"{name} ({_runs(of)})" for name, of in zip(names, found.runs, strict=True)]
     for cell in found.cells:
         lines += ["", click.style(_title(cell, found), bold=True), *_cell_lines(cell)]
     lines += ["", *(f"note: {n}" for n in found.notes), summary_line(found)]
     return lines
+
+
+def _runs(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} runs, {names[0]} to {names[-1]}"
 
 
 def summary_line(found: Compared) -> str:

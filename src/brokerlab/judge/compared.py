@@ -67,6 +67,7 @@ class ComparedCell:
 class Compared:
     base: str
     candidates: tuple[str, ...]
+    runs: tuple[tuple[str, ...], ...]  # that stand behind the base and each candidate
     tests: int  # that were corrected together
     cells: tuple[ComparedCell, ...]
     notes: tuple[str, ...] = ()
@@ -115,7 +116,8 @@ def compare(
         )
         for candidate, match, differing, of in asked
     )  # fmt: skip
-    return Compared(base.name, tuple(c.name for c in candidates), tests, cells, tuple(notes))
+    runs = tuple(tuple(run.name for run in side.runs) for side in (base, *candidates))
+    return Compared(base.name, tuple(c.name for c in candidates), runs, tests, cells, tuple(notes))
 
 
 def _ask(metric: str, match: Match, candidate: Side, refused: str) -> _Asked | None:

@@ -68,8 +68,14 @@ def _head(found: Compared, letters: dict[str, str]) -> Html:
     worst = next((word for word in ANSWERS if found.count(word)), "cannot tell")
     kind = {"worse": "invalid", "cannot tell": "cannot-tell"}.get(worst, "valid")
     sides = [
-        tag("li", tag("b", letters[name]), f" {name}", " (base)" if i == 0 else "")
-        for i, name in enumerate((found.base, *found.candidates))
+        tag(
+            "li",
+            tag("b", letters[name]),
+            f" {name}",
+            " (base)" if i == 0 else "",
+            tag("span", f" {of}", class_="where"),
+        )
+        for i, (name, of) in enumerate(zip((found.base, *found.candidates), map(", ".join, found.runs), strict=True))
     ]
     return tag(
         "header",

@@ -1,0 +1,1 @@
+"""An analyzed run in the formats of other programs. Made from its tables and documents alone."""
