@@ -308,7 +308,7 @@ def test_clean_up_waits_for_a_wire_that_is_down_after_the_load(
         waited: list[str] = []
         delete_destinations(running.broker, wires.endpoint, running.cell, *names, PATIENCE_S, waited.append)
         assert healing.finished.is_set(), "it was deleted past the wire"
-        assert len(waited) == 1, "the user hears once that clean-up waits"
+        assert len(waited) <= 1, "more than one note about waiting; none where the client itself waits long enough"
     finally:
         healing.cancel()
     wait_gone(running, name)

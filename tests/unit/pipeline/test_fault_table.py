@@ -140,7 +140,7 @@ def test_a_row_has_the_take_over_the_outages_and_the_counts() -> None:
     events = [event("took_over", node="nats-3", fault_node="nats-1", after_s=1.125)]
     groups = [delivery_row("g1", lost=2, duplicated=3), delivery_row("g2", duplicated=4, drained=False)]
     (row,) = fault_rows([fault()], found, groups, events)
-    assert set(row) == set(FAULT.names())
+    assert set(row) == set(FAULT.computed().names())
     assert (row["at_s"], row["rest_s"]) == (8.0, 12.0)
     assert (row["took_over"], row["took_over_after_s"]) == ("nats-3", 1.125)
     assert (row["publish_outage_s"], row["publish_outage_lane_s"], row["delivery_outage_s"]) == (1.25, 2.0, 1.5)

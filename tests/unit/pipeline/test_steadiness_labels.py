@@ -49,8 +49,8 @@ def found(spark: SparkSession) -> dict[tuple[str, str], dict[str, Any]]:
             latencies.append({**row, "cell": cell, "repeat": 1, "second_unix_s": i, "phase": "measure",
                               "measure": "publish_latency", "group": "", "p99_ns": int(x)})  # fmt: skip
     made = steadiness(
-        spark.createDataFrame(pa.Table.from_pylist(rates, arrow_schema(RATE_PER_SECOND))),
-        spark.createDataFrame(pa.Table.from_pylist(latencies, arrow_schema(LATENCY_PER_SECOND))),
+        spark.createDataFrame(pa.Table.from_pylist(rates, arrow_schema(RATE_PER_SECOND.computed()))),
+        spark.createDataFrame(pa.Table.from_pylist(latencies, arrow_schema(LATENCY_PER_SECOND.computed()))),
     )
     return {(r["cell"], r["series"]): r for r in made.toArrow().to_pylist()}
 
