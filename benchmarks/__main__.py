@@ -1,5 +1,5 @@
 """`make bench`, or `python -m benchmarks [publish|consume|pacing|probing|accounting ...] [--rounds N] [--quick]`;
-`python -m benchmarks differences` is about the comparison of cells and has its own flags."""
+`python -m benchmarks differences` (the comparison of cells) and `compare` (of runs) are simulations with flags of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import differences
+from benchmarks import comparing, differences
 from benchmarks.accounting import accounting
 from benchmarks.kafka import KafkaBench
 from benchmarks.pacing import pacing
@@ -25,6 +25,9 @@ SUBJECTS = (*USUAL, "verdicts")  # an hour of its own: only by name
 def main() -> None:
     if sys.argv[1:2] == ["differences"]:
         sys.stdout.write(differences.main(sys.argv[2:]))
+        return
+    if sys.argv[1:2] == ["compare"]:
+        sys.stdout.write(comparing.main(sys.argv[2:]))
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(

@@ -86,15 +86,34 @@ def test_noise_gives_no_answer_but_the_number_of_repeats_that_would(runs: Path) 
     assert f"{found['more_repeats']:,} more repeats would tell apart 5 %" in found["reason"]
 
 
-def test_two_runs_are_compared_without_pairs_and_the_interval_is_that_of_welch(runs: Path) -> None:
+def test_two_runs_are_compared_without_pairs_and_the_interval_is_that_of_student(runs: Path) -> None:
     _two(runs, latency=1.3)
     found = _by_metric("one", "two", "--metric", P99)[P99]
     a, b = np.log(LATENCY), np.log(_times(LATENCY, 1.3))
     error = math.sqrt(a.var(ddof=1) / 5 + b.var(ddof=1) / 5)
-    t = 2.448985  # 4 % on both sides, 8 degrees of freedom: equal variances
+    degrees = 2 * 8 * 4 / (8 + 4)  # variances are equal, so Welch's are 8; those of one side are 4
+    reach = math.log(found["high"] / 1.3)
     assert not found["paired"]
-    assert found["low"] == pytest.approx(1.3 * math.exp(-t * error), rel=1e-3)
-    assert found["high"] == pytest.approx(1.3 * math.exp(t * error), rel=1e-3)
+    assert math.log(1.3 / found["low"]) == pytest.approx(reach)
+    t = np.linspace(0, reach / error, 200_001)
+    density = math.gamma((degrees + 1) / 2) / math.gamma(degrees / 2) / math.sqrt(degrees * math.pi)
+    density = density * (1 + t**2 / degrees) ** (-(degrees + 1) / 2)
+    inside = 2 * float(((density[1:] + density[:-1]) / 2 * np.diff(t)).sum())
+    assert inside == pytest.approx(0.96, abs=1e-6)
+
+
+def test_an_extra_execution_takes_the_place_of_the_repeat_it_replaces(runs: Path) -> None:
+    """Execution 6 of the first cell stands in for its second: drift that is common to a round cancels out only so."""
+    drift = {1: 1.0, 2: 3.0, 3: 0.4, 4: 2.0, 5: 1.5}
+    first = [2e6 * drift[r] for r in (1, 3, 4, 5, 2)]
+    second = [2.4e6 * drift[r] for r in (1, 2, 3, 4, 5)]
+    run = write_measured(runs, ONE, {"c01": {P99: first}, "c02": {P99: second}}, rounds={"c01": (1, 3, 4, 5, 6)})
+    file = run.path / "state.json"
+    state = json.loads(file.read_text())
+    state["executions"]["c01-r6"] = {"state": "finished", "extra": True, "replaces": 2}
+    file.write_text(json.dumps(state))
+    (found,) = _answers("one:c01", "one:c02")
+    assert (found["answer"], found["low"]) == ("worse", pytest.approx(1.2))
 
 
 def test_cells_of_one_run_are_compared_in_pairs(runs: Path) -> None:
