@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from brokerlab import lab
 from brokerlab.report.page import write_report
 from brokerlab.results.reader import read_table
 from brokerlab.results.tables import RESULT_TABLES
@@ -109,6 +110,20 @@ def test_all_charts_are_drawn_without_complaint_or_network(visit: Open, report: 
         assert min(pixels) > 1000, (part, pixels)
     assert seen.complaints == []
     assert seen.requests == [report.as_uri()]
+
+
+def test_the_page_of_a_comparison_draws_both_sides_without_complaint_or_network(visit: Open, tmp_path: Path) -> None:
+    write_results(tmp_path / "20270115T0800-one-ab12", STORY)
+    write_results(tmp_path / "20270116T0800-two-cd34", STORY, seed=1)
+    page = tmp_path / "compare.html"
+    lab.compare("one", ["two"], tmp_path, page=page)
+    seen = visit(page)
+    for part, charts in (("throughput", 4), ("spectrum", 1)):
+        pixels = drawn(seen.page, part)
+        assert len(pixels) == charts, part
+        assert min(pixels) > 1000, (part, pixels)
+    assert seen.complaints == []
+    assert seen.requests == [page.as_uri()]
 
 
 def test_a_canvas_has_the_pixels_it_shows(visit: Open, report: Path, tmp_path: Path) -> None:

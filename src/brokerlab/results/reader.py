@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,16 +24,23 @@ def read_table(run: RunDirectory, table: Table) -> pa.Table:
         return schema.empty_table()
     parts = []
     for file in files:
-        with pq.ParquetFile(file) as opened:  # read_table would import pandas by way of pyarrow.dataset: a second
-            found = opened.read()
+        try:
+            with pq.ParquetFile(file) as opened:  # read_table would import pandas by way of pyarrow.dataset: a second
+                found = opened.read()
+        except pa.ArrowException as error:
+            raise _unreadable(run, file, str(error).splitlines()[0]) from error
         wrong = schema_problem(found.schema, table)
         if wrong is not None:
-            raise MeasurementError(
-                f"{file} cannot be read: {wrong}",
-                hint=f"brokerlab analyze {run.name} makes the tables again from the evidence",
-            )
+            raise _unreadable(run, file, wrong)
         parts.append(as_declared(found, table))
     return pa.concat_tables(parts)
+
+
+def _unreadable(run: RunDirectory, file: Path, problem: str) -> MeasurementError:
+    return MeasurementError(
+        f"{file} cannot be read: {problem}",
+        hint=f"brokerlab analyze {run.name} makes the tables again from the evidence",
+    )
 
 
 def read_rows(run: RunDirectory, table: Table) -> list[dict[str, Any]]:

@@ -296,6 +296,14 @@ def test_a_run_that_was_not_analyzed_is_named_with_the_command(runs: Path) -> No
     assert f"brokerlab analyze {TWO}" in _compare("one", "two", code=2).stderr
 
 
+def test_a_damaged_table_is_named_with_what_makes_it_again(runs: Path) -> None:
+    _two(runs)
+    (runs / TWO / "tables" / "run_summary" / "part-0.parquet").write_bytes(b"PAR1 cut off")
+    said = _compare("one", "two", code=5).stderr
+    assert "run_summary/part-0.parquet cannot be read" in said
+    assert f"brokerlab analyze {TWO}" in said
+
+
 def test_an_empty_directory_of_runs_is_no_crash(runs: Path) -> None:
     runs.mkdir()
     assert "no run and no tag is called 'last'" in _compare("last", "one", code=2).stderr
