@@ -107,10 +107,9 @@ def _counts(spark: SparkSession, executions: Sequence[str], runs: Iterable[Evide
     frames = []
     for name, table in tables.items():
         if together[name]:
-            judged = validated(read_bronze(spark, everything, table), table, list(executions)).judged
-            good = sf.expr("CASE WHEN _reason = '' THEN 1 ELSE 0 END")
+            counted = validated(read_bronze(spark, everything, table), table, list(executions)).counted()
             frames.append(
-                judged.select(sf.input_file_name().alias("file"), good.alias("good"))
+                counted.select(sf.input_file_name().alias("file"), sf.col("good").cast("long").alias("good"))
                 .groupBy("file")
                 .agg(sf.sum("good").alias("good"), sf.sum(1 - sf.col("good")).alias("set_aside"))
             )

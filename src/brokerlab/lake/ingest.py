@@ -9,26 +9,28 @@ manifest, and readers do not see it.
 from __future__ import annotations
 
 import secrets
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from brokerlab import __version__
-from brokerlab.errors import MeasurementError
 from brokerlab.lake import facts
+from brokerlab.lake.gold import gold_frame
 from brokerlab.lake.manifest import Entry, File, Manifest, commit, kept, present
+from brokerlab.lake.reconcile import EvidenceRows, Row, all_written, evidence_rows
 from brokerlab.lake.store import Store
-from brokerlab.lake.survey import Candidate, Part, Refusal, inputs_of, parts_of, survey
+from brokerlab.lake.survey import Candidate, Part, Refusal, Why, inputs_of, parts_of, survey
 from brokerlab.lake.tables import CELLS, EVIDENCE_COUNT, EVIDENCE_FILE, PLACES, RUNS
 from brokerlab.model.arrow import arrow_schema
-from brokerlab.results.tables import QUARANTINED_ROW, RESULT_TABLES, UNREADABLE_SEGMENT
+from brokerlab.pipeline.gold import queries_at_once
+from brokerlab.results.tables import RESULT_TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,62 +67,53 @@ def add(
     """Bring the runs in `directories` into the lake. Runs that it has as they are stay untouched, unless `again`; where
     nothing is left to do, Spark is not started."""
     before = present(store)
-    found = survey(directories, before)
-    to_do = found.to_do
-    if again:
-        known = {run: entry.model_copy(update={"inputs": ""}) for run, entry in before.runs.items()}
-        to_do = survey(directories, before.model_copy(update={"runs": known})).to_do
+    found = survey(directories, _without_inputs(before) if again else before)
+    to_do, done, refused = found.to_do, [], list(found.refused)
     if to_do:
         with session() as spark:
             for number in range(0, len(to_do), RUNS_AT_ONCE):
                 part = to_do[number : number + RUNS_AT_ONCE]
                 note(f"adding runs {number + 1} to {number + len(part)} of {len(to_do)}")
-                commit(store, _with(write_batch(spark, store, part), again))
+                entries, wrong = write_batch(spark, store, part)
+                commit(store, _with(entries, again))
+                done += [entry.run for entry in entries]
+                refused += wrong
         delete_unused(store)
-    done = [c.run for c in to_do]
     return Added(
         added=tuple(run for run in done if run not in before.runs),
         changed=tuple(run for run in done if run in before.runs),
-        same=tuple(run for run in found.same if run not in done),
-        refused=found.refused,
+        same=found.same,
+        refused=tuple(refused),
     )
 
 
-def write_batch(spark: SparkSession, store: Store, candidates: Sequence[Candidate]) -> list[Entry]:
-    """Write the tables of these runs aside; returns what a manifest has to say of them. MeasurementError where the rows
-    of one layer are not those of the next, or a run changed meanwhile."""
-    from brokerlab.pipeline.gold import queries_at_once
-
+def write_batch(
+    spark: SparkSession, store: Store, candidates: Sequence[Candidate]
+) -> tuple[list[Entry], list[Refusal]]:
+    """Write the tables of these runs aside; returns what a manifest has to say of them, and the runs whose layers do not
+    add up. MeasurementError where the files that were written have other rows than they must: nothing is to be committed."""
     batch = f"{datetime.now(UTC).strftime(_TIME)}-{secrets.token_hex(4)}"
     parts = {c.run: parts_of(c.directory) for c in candidates}
-    rows = _own_rows(spark, candidates)
-    expected = _expected_rows(rows, parts)
-    _set_aside_in_gold(rows[f"silver/{EVIDENCE_COUNT.name}"], parts)
+    found, refused = evidence_rows(spark, candidates, parts)
+    sound = [c for c in candidates if c.run in found]
+    parts = {c.run: parts[c.run] for c in sound}
+    rows = _own_rows(sound, found)
     with queries_at_once() as pool:
-        frames = _frames(spark, candidates, rows, parts)
+        frames = _frames(spark, sound, rows, parts)
         list(pool.map(lambda made: _write(made[1], f"{store.uri}/{made[0]}/batch={batch}"), frames))
     files = {place: _files_by_run(store, f"{place}/batch={batch}") for place in PLACES}
-    for (place, run), n in expected.items():
-        written = sum(file.rows for file in files[place].get(run, ()))
-        if written != n:
-            raise MeasurementError(
-                f"{run}: {n} rows of {place} should be in the lake, {written} were written",
-                hint="nothing was added: add the run again",
-            )
-    for c in candidates:
+    all_written(rows, parts, files)
+    entries = []
+    for c in sound:
         if inputs_of(c.directory) != c.inputs:
-            raise MeasurementError(f"{c.run} changed while it was read", hint="nothing was added: add it again")
-    return [
-        Entry(
-            run=c.run,
-            source=str(c.directory.path.resolve()),
-            inputs=c.inputs,
-            brokerlab=__version__,
-            batch=batch,
-            tables={place: tuple(of_run[c.run]) for place, of_run in files.items() if c.run in of_run},
+            refused.append(Refusal(c.directory.path, Why.MISMATCH, f"{c.run} changed while it was read: add it again"))
+            continue
+        tables = {place: tuple(of_run[c.run]) for place, of_run in files.items() if c.run in of_run}
+        source = str(c.directory.path.resolve())
+        entries.append(
+            Entry(run=c.run, source=source, inputs=c.inputs, brokerlab=__version__, batch=batch, tables=tables)
         )
-        for c in candidates
-    ]
+    return entries, refused
 
 
 def delete_unused(store: Store) -> int:
@@ -147,6 +140,12 @@ def delete_unused(store: Store) -> int:
     return gone
 
 
+def _without_inputs(manifest: Manifest) -> Manifest:
+    """The same runs, all as if their files had changed."""
+    runs = {run: entry.model_copy(update={"inputs": ""}) for run, entry in manifest.runs.items()}
+    return manifest.model_copy(update={"runs": runs})
+
+
 def _with(entries: Sequence[Entry], again: bool) -> Callable[[Manifest], dict[str, Entry]]:
     """The change of a commit. A run that another writer has added from the same files meanwhile stays as it is."""
 
@@ -161,15 +160,11 @@ def _with(entries: Sequence[Entry], again: bool) -> Callable[[Manifest], dict[st
     return change
 
 
-def _own_rows(spark: SparkSession, candidates: Sequence[Candidate]) -> dict[str, list[dict[str, Any]]]:
+def _own_rows(candidates: Sequence[Candidate], found: Mapping[str, EvidenceRows]) -> dict[str, list[Row]]:
     """Rows of the tables that only the lake has, by place."""
-    from brokerlab.lake.evidence import count_rows, evidence_of, file_rows, judged_rows
-
-    evidence = [evidence_of(c) for c in candidates]
-    judged = judged_rows(spark, evidence)
     return {
-        f"bronze/{EVIDENCE_FILE.name}": [row for one in evidence for row in file_rows(one)],
-        f"silver/{EVIDENCE_COUNT.name}": [row for one in evidence for row in count_rows(one, judged)],
+        f"bronze/{EVIDENCE_FILE.name}": [row for c in candidates for row in found[c.run].files],
+        f"silver/{EVIDENCE_COUNT.name}": [row for c in candidates for row in found[c.run].counts],
         f"gold/{RUNS.name}": [facts.run_row(c) for c in candidates],
         f"gold/{CELLS.name}": [row for c in candidates for row in facts.cell_rows(c)],
     }
@@ -178,12 +173,10 @@ def _own_rows(spark: SparkSession, candidates: Sequence[Candidate]) -> dict[str,
 def _frames(
     spark: SparkSession,
     candidates: Sequence[Candidate],
-    rows: Mapping[str, list[dict[str, Any]]],
+    rows: Mapping[str, list[Row]],
     parts: Mapping[str, Mapping[str, Sequence[Part]]],
 ) -> Iterator[tuple[str, DataFrame]]:
     """(place, rows) of every table that has any."""
-    from brokerlab.lake.gold import gold_frame
-
     directories = {c.run: c.directory.path.absolute() for c in candidates}
     for place, found in rows.items():
         if found:
@@ -197,33 +190,6 @@ def _frames(
 def _write(frame: DataFrame, address: str) -> None:
     """One file a run. Spark's own commit is to a directory that only this batch has."""
     frame.repartition("run").write.partitionBy("run").options(**WRITTEN_AS).parquet(address)
-
-
-def _expected_rows(
-    own: Mapping[str, list[dict[str, Any]]], parts: Mapping[str, Mapping[str, Sequence[Part]]]
-) -> dict[tuple[str, str], int]:
-    """Rows that each (place, run) must have, by what was read."""
-    expected = {(place, run): n for place, found in own.items() for run, n in Counter(r["run"] for r in found).items()}
-    for run, tables in parts.items():
-        expected |= {(f"gold/{name}", run): sum(p.rows for p in of_table) for name, of_table in tables.items()}
-    return expected
-
-
-def _set_aside_in_gold(counts: list[dict[str, Any]], parts: Mapping[str, Mapping[str, Sequence[Part]]]) -> None:
-    """Every row and file of evidence that silver leaves out must be named in a gold table of its run. Runs analyzed by
-    0.1.0 have no unreadable_segment: of them only rows are compared."""
-    for run, tables in parts.items():
-        mine = [row for row in counts if row["run"] == run]
-        wanted = {QUARANTINED_ROW.name: sum(r["set_aside"] for r in mine)}
-        if tables[UNREADABLE_SEGMENT.name]:
-            wanted[UNREADABLE_SEGMENT.name] = sum(r["unreadable_files"] for r in mine)
-        for name, n in wanted.items():
-            found = sum(part.rows for part in tables[name])
-            if found != n:
-                raise MeasurementError(
-                    f"{run}: the evidence has {n} rows for {name}, its tables have {found}",
-                    hint=f"the evidence changed after the analysis: brokerlab analyze {run}, then add it again",
-                )
 
 
 def _files_by_run(store: Store, directory: str) -> dict[str, list[File]]:

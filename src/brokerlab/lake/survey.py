@@ -31,6 +31,7 @@ class Why(Enum):
     NO_PLAN = "no plan"
     DAMAGED = "damaged"
     DOUBLE = "two runs with one id"
+    MISMATCH = "its layers do not add up"
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,14 @@ from typing import Any
 
 import duckdb
 import pytest
-from lake_runs import WITH_EVIDENCE, Place
+from lake_runs import WITH_EVIDENCE, Place, spoil_rows
 
 from brokerlab import lake as lakes
 from brokerlab.errors import MeasurementError, NotFoundError, UserError
 from brokerlab.lake.check import check
 from brokerlab.lake.manifest import init
+from brokerlab.lake.reconcile import all_written
+from brokerlab.lake.survey import Why
 from brokerlab.lake.tables import GOLD
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows, read_table
@@ -154,16 +156,21 @@ def test_a_run_whose_directory_is_gone_stays_in_the_lake(place: Place, bring: Br
     assert place.lake.runs() == (first.name, second.name)
 
 
-def test_evidence_that_changed_after_the_analysis_is_a_mismatch_and_nothing_is_added(
+def test_evidence_that_changed_after_the_analysis_is_a_mismatch_and_other_runs_are_added(
     place: Place, bring: Bring
 ) -> None:
-    from lake_runs import spoil_rows
-
-    (path,) = bring("evidence")
+    (path, other) = bring("evidence", "bbbbbb")
     spoil_rows(next((path / "evidence").glob("c01-r2/activity/*.parquet")))
-    with pytest.raises(MeasurementError, match="2 rows for quarantined_row, its tables have 1"):
-        place.add()
-    assert place.lake.runs() == ()
+    done = place.add()
+    (refused,) = done.refused
+    assert (refused.path, refused.why) == (path, Why.MISMATCH)
+    assert "2 rows for quarantined_row, its tables have 1" in refused.text
+    assert place.lake.runs() == done.added == (other.name,)
+
+
+def test_rows_that_were_not_written_are_noticed_before_the_commit() -> None:
+    with pytest.raises(MeasurementError, match="1 rows of gold/runs should be in the lake, 0 were written"):
+        all_written({"gold/runs": [{"run": "a"}]}, {}, {"gold/runs": {"b": []}})
 
 
 def test_a_lake_is_made_once_and_asked_for_by_name(tmp_path: Path) -> None:

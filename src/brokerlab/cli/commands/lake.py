@@ -45,8 +45,8 @@ def init(lake: str | None, runs: Path | None) -> int:
 def add(run: tuple[str, ...], lake: str | None, runs: Path | None, as_json: bool, quiet: bool) -> int:
     """Add RUN..., or every run; only what is new or has changed is processed.
 
-    Runs that cannot be added are named with the reason. The exit code is 3 where one is damaged, 2 where two have one
-    id or a RUN given by name was not added, else 0.
+    Runs that cannot be added are named with the reason. The exit code is 3 where one is damaged, 5 where its
+    layers do not add up, 2 where two have one id or a RUN given by name was not added, else 0.
     """
     from brokerlab import lab
     from brokerlab.lake.survey import runs_below
@@ -168,6 +168,8 @@ def _exit_code(refused: tuple[Refusal, ...], named: bool) -> ExitCode:
     why = {refusal.why for refusal in refused}
     if Why.DAMAGED in why:
         return ExitCode.MACHINE
+    if Why.MISMATCH in why:
+        return ExitCode.INVALID
     return ExitCode.USER if Why.DOUBLE in why or (named and why) else ExitCode.OK
 
 

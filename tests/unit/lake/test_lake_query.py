@@ -1,0 +1,58 @@
+"""SQL over the lake: DuckDB and Spark give the same answer, and neither writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lake_runs import Place
+
+from brokerlab.errors import UserError
+from brokerlab.lake.query import by_duckdb, by_spark, query
+
+Bring = Callable[..., list[Path]]
+BEST = "SELECT run, cell, metric, median FROM run_summary WHERE metric = 'sent_per_s' ORDER BY run, cell"
+
+
+def test_duckdb_and_spark_give_the_same_answer(place: Place, bring: Bring) -> None:
+    bring("tables")
+    place.add()
+    found = by_duckdb(place.lake, BEST).to_pylist()
+    assert len(found) == 2
+    assert by_spark(place.lake, BEST, place.spark).to_pylist() == found
+    with pytest.raises(UserError, match="one SELECT"):
+        by_spark(place.lake, "WITH a AS (SELECT 1 x) INSERT OVERWRITE DIRECTORY '/tmp/x' SELECT * FROM a", place.spark)
+    with pytest.raises(UserError, match="nothing_such"):
+        by_spark(place.lake, "SELECT nothing_such FROM runs", place.spark)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE runs",
+        "",
+        "SELECT 1; SELECT 2",
+        "COPY runs TO 'x.csv'",
+        "CREATE TABLE a AS SELECT 1",
+        "SET threads = 1",
+    ],
+)
+def test_anything_but_one_select_is_refused(place: Place, sql: str) -> None:
+    with pytest.raises(UserError, match="one SELECT"):
+        query(place.lake, sql, place.session)
+
+
+def test_a_query_opens_no_other_files(place: Place) -> None:
+    other = place.root / "other.csv"
+    other.write_text("a\n1\n")
+    with pytest.raises(UserError, match="cannot be answered"):
+        query(place.lake, f"SELECT * FROM read_csv('{other}')", place.session)
+    with pytest.raises(UserError, match="cannot be answered"):
+        query(place.lake, f"SELECT * FROM '{other}'", place.session)
+
+
+def test_a_wrong_query_names_the_tables(place: Place) -> None:
+    with pytest.raises(UserError, match="cannot be answered") as error:
+        query(place.lake, "SELECT * FROM deliveries", place.session)
+    assert "delivery" in (error.value.hint or "")
