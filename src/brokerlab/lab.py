@@ -24,6 +24,7 @@ from brokerlab.home import runs_directory
 from brokerlab.model.listener import RunListener, SilentListener
 from brokerlab.results.directory import RunDirectory, usable_runs_directory
 from brokerlab.results.directory import find_run as _find_run
+from brokerlab.secrets import resolvable
 from brokerlab.workload.estimate import Estimate, estimate
 
 if TYPE_CHECKING:
@@ -184,7 +185,9 @@ def measure(
     from brokerlab.runner import run as run_plan
 
     root = runs or runs_directory()
-    usable_runs_directory(root)  # before anything is fetched
+    # Before anything is made or fetched:
+    resolvable(cell.security.password for cell in plan.cells if cell.security is not None)
+    usable_runs_directory(root)
     for text in remarks(plan):
         listener.note(text)
     java = prepare(plan, listener=listener)

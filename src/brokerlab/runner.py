@@ -25,7 +25,7 @@ from brokerlab.model.state import RunState
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.run_state import ENDED, LOCK_FILE, unfinished_run
 from brokerlab.rounds import Extra, extra_in_place_of, rounds
-from brokerlab.secrets import redacted, resolvable
+from brokerlab.secrets import redacted
 
 OVERHEAD_S = 12.0  # starting and stopping a cluster and its agents, for the progress bar only
 
@@ -34,10 +34,8 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
     """Execute every cell and repeat of the plan and return the run directory, ready to be analyzed.
 
     An unfinished run of the same fingerprint under `root` is taken up again unless `fresh`: finished executions are
-    kept. A secret that cannot be had is a UserError before anything is made. Ctrl-C and SIGTERM save what there is and
-    raise InterruptedRunError.
+    kept. Ctrl-C and SIGTERM save what there is and raise InterruptedRunError.
     """
-    resolvable(cell.security.password for cell in plan.cells if cell.security is not None)
     with signals_interrupt(), _alone_on_this_host(say):
         directory = (None if fresh else unfinished_run(root, plan.fingerprint, say.note)) or _new(root, plan, java)
         plan = directory.plan()
