@@ -64,7 +64,7 @@ static void make_message(dice *d, input *to) {
         .partition = (uint16_t)dice_below(d, DESTINATIONS * PARTITIONS),
         .sequence = dice_below(d, 100),
         .scheduled_ns = 1000000000 + dice_below(d, 1000000000),
-        .handed_ns = 1000000000 + dice_below(d, 1000000000),
+        .sent_ns = 1000000000 + dice_below(d, 1000000000),
     };
     put_bytes(to, &h, sizeof h);
     for (int64_t n = dice_below(d, 80); n > 0; n--) put_big(to, dice_below(d, 256), 1);
@@ -77,7 +77,7 @@ static void seal_again(dice *d, uint8_t *message, size_t bytes) {
     bl_header h;
     memcpy(&h, message, sizeof h);
     h.scheduled_ns = dice_below(d, 1LL << 42);
-    h.handed_ns = dice_below(d, 1LL << 42);
+    h.sent_ns = dice_below(d, 1LL << 42);
     memcpy(message, &h, sizeof h);
     seal(message, bytes);
 }

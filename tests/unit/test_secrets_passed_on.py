@@ -10,6 +10,7 @@ import pytest
 from brokerlab.cli.main import exit_code_for
 from brokerlab.errors import BrokerError
 from brokerlab.events import Journal
+from brokerlab.model.events import NodeDied
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.secrets import secret
 
@@ -23,12 +24,11 @@ def _known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_journal_keeps_a_servers_log_lines_without_them(tmp_path: Path) -> None:
-    Journal(tmp_path, "run", ExecutionId(cell="c01", repeat=1)).add(
-        "node_died", log_lines=f"login with {PLANTED} failed"
-    )
+    died = NodeDied(names=("kafka-1",), text=f"login with {PLANTED} failed")
+    Journal(tmp_path, "run", ExecutionId(cell="c01", repeat=1)).add(died)
     (file,) = tmp_path.rglob("*.parquet")
     (row,) = pq.read_table(file).to_pylist()
-    assert row["detail"] == '{"log_lines": "login with (hidden) failed"}'
+    assert row["detail"] == '{"names": ["kafka-1"], "text": "login with (hidden) failed"}'
 
 
 def test_an_error_is_told_without_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,7 +154,7 @@ def _reach(one: Answered) -> float:
 
 
 def _charted(sides: Sequence[Side], runs: Runs) -> Source:
-    """The tables that charts draw, of the latest run of each side; a cell is called "A kafka" and so on."""
+    """The tables that charts draw, of the latest run of each side; a cell is called after its side and broker."""
     tables = {}
     for table in (RATE_PER_SECOND, LATENCY_HISTOGRAM):
         columns: dict[str, list[Any]] = {name: [] for name in RESULT_TABLES[table.name].names()}

@@ -64,7 +64,7 @@ def _host(environment: Environment) -> str:
 
 
 def _driver(cell: MeasuredCell, other: MeasuredCell) -> str:
-    """The whole of it, as "native (NATS protocol in C)". Of two brokers the protocol differs anyway: its first word."""
+    """The whole of it, as "native (the protocol in C)". Of two brokers the protocol differs anyway: its first word."""
     path = cell.facts.driver_path or "unknown"
     return path if cell.plan.broker == other.plan.broker else path.partition(" ")[0]
 
