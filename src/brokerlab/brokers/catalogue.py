@@ -65,7 +65,7 @@ def catalogue(recorded: Sequence[Row]) -> str:
 
 
 def with_table(readme: str) -> str:
-    """The text of README.md with the table of brokers between its two marks made anew."""
+    """The text of README.md with the table of brokers between its two marks made again."""
     before, _, rest = readme.partition(TABLE_BEGINS)
     _, _, after = rest.partition(TABLE_ENDS)
     return "\n".join([before + TABLE_BEGINS, *_short_table(), TABLE_ENDS + after])

@@ -72,7 +72,7 @@ class Beans:
         return {d["Name"]: d for d in found.values() if _belongs(d["Name"], destination)}
 
     def waiting(self, group: str, queues: Sequence[str]) -> int | None:
-        """Messages in these queues that no consumer has acknowledged; None where not all of them are told of."""
+        """Messages in these queues that no consumer has acknowledged; None where the broker does not report all of them."""
         found = self._read(_DESTINATION.format(f"Consumer.{group}.*", "Queue"), ("Name", "QueueSize"))
         sizes = {d["Name"]: int(d["QueueSize"]) for d in found.values()}
         return sum(sizes[q] for q in queues) if sizes.keys() >= set(queues) else None

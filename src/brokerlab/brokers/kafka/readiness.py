@@ -19,7 +19,7 @@ def prove_ready(endpoint: Endpoint, nodes: int, until: Callable[[str, Callable[[
 
     Node n leads partition n and follows in those of its neighbours, so every node takes part.
 
-    `until` waits for a condition, which it is told in words; whatever it raises is raised here.
+    `until` waits for a condition, which is described in words; whatever it raises is raised here.
     """
     from confluent_kafka.admin import AdminClient
 

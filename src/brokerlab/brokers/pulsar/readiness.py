@@ -26,7 +26,7 @@ class Readiness:
     """The stages, in their order; each raises NotReadyError or BrokerDiedError."""
 
     def __init__(self, endpoint: Endpoint, cell: CellPlan, until: Callable[[str, Callable[[], bool]], None]) -> None:
-        """`until` waits for a condition, which it is told in words."""
+        """`until` waits for a condition, which is described in words."""
         self._endpoint = endpoint
         self._cell = cell
         self._until = until
