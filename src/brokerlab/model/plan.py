@@ -157,10 +157,10 @@ FaultPlan = KillPlan
 
 
 class CellPlan(Frozen):
-    """One combination of the sweep: a broker under one load."""
+    """One combination of the sweep, or one named cell: a broker under one load."""
 
     cell: str  # "c01"
-    label: str  # what differs from the other cells, for people: "rate 20,000/s"
+    label: str  # its name in the workload, else what differs from the other cells, for people: "kafka, rate 20,000/s"
     broker: str
     nodes: int
     durability: Durability
@@ -169,7 +169,7 @@ class CellPlan(Frozen):
     producers: ProducersPlan
     consumers: ConsumersPlan
     phases: PhasesPlan
-    parameters: dict[str, str]  # swept field path -> value as written
+    parameters: dict[str, str]  # field path of the sweep or of the named cell -> value as written
     broker_settings: dict[str, str]
     client_settings: dict[str, str]
     driver: Literal["auto", "native", "python"] = "auto"

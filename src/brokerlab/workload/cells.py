@@ -1,13 +1,10 @@
-"""A checked workload to cells: one for every broker and combination of swept values."""
+"""A checked workload to the cell of one broker."""
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from brokerlab.brokers.contract import Broker
-from brokerlab.errors import Problem
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
@@ -22,82 +19,9 @@ from brokerlab.model.plan import (
 from brokerlab.model.quantities import format_rate, parse_rate_per_s
 from brokerlab.workload.fields import BurstArrival, Consumers, Producers, RampArrival, Workload
 from brokerlab.workload.resolved import level, security
-from brokerlab.workload.tree import SETTINGS, Path, Tree, parse_path
+from brokerlab.workload.tree import Path
 
-NOT_SWEPT = ("name", "question", "broker", "brokers", "sweep", "repeats", "retries", "objectives",
-             "smallest_difference", "seed")  # fmt: skip
-CELLS_MOST = 500
 DEFAULT_MESSAGE_BYTES = 1024
-NO_LIST = "must be a list of values under the path of a field, such as producers.rate: [10_000/s, 20_000/s]"
-
-
-@dataclass(frozen=True)
-class Combination:
-    """One choice of swept values: the tree with them in place, and how they were written."""
-
-    tree: Tree
-    parameters: dict[Path, str]
-
-
-def combinations(tree: Tree) -> tuple[list[Combination], list[Problem]]:
-    """The tree once for every combination of the values under `sweep`, the last swept field changing fastest."""
-    swept = tree.root.get("sweep")
-    if not isinstance(swept, dict) or not swept:
-        return [Combination(tree, {})], []
-    problems: list[Problem] = []
-    dimensions: list[list[tuple[str, Path, int]]] = []
-    for text, values in swept.items():
-        path, problem = _swept_path(tree, text, values)
-        if problem is None:
-            dimensions.append([(text, path, i) for i in range(len(values))])
-        else:
-            problems.append(problem)
-    count = 1
-    for dimension in dimensions:
-        count *= len(dimension)
-    if count > CELLS_MOST:
-        problems.append(tree.problem(("sweep",), f"makes {count:,} combinations; at most {CELLS_MOST} are run"))
-        dimensions = [dimension[:1] for dimension in dimensions]
-    made = [_combined(tree, choice, problems) for choice in itertools.product(*dimensions)]
-    return made, problems
-
-
-def _swept_path(tree: Tree, text: str, values: object) -> tuple[Path, Problem | None]:
-    at: Path = ("sweep", text)
-    if not isinstance(values, list):
-        return (), tree.problem(at, NO_LIST, with_value=True)
-    if not values:
-        return (), tree.problem(at, "has no values")
-    try:
-        path = parse_path(text)
-    except ValueError as error:
-        return (), tree.problem(at, str(error))
-    if path[0] in NOT_SWEPT:
-        why = "list them under brokers" if path[0] in ("broker", "brokers") else "it is the same for the whole run"
-        return (), tree.problem(at, f"{path[0]} cannot be swept: {why}")
-    return path, None
-
-
-def _combined(tree: Tree, choice: tuple[tuple[str, Path, int], ...], problems: list[Problem]) -> Combination:
-    made = tree.copied()
-    parameters: dict[Path, str] = {}
-    for text, path, i in choice:
-        origin = tree.origin(("sweep", text, i))
-        try:
-            made.put(path, tree.root["sweep"][text][i], origin)
-        except ValueError as error:
-            problems.append(tree.problem(("sweep", text), str(error)))
-        parameters[path] = origin.text
-    return Combination(made, parameters)
-
-
-def concerns(combination: Combination, broker: str) -> dict[Path, str]:
-    """The swept values that matter to one broker: settings of another do not."""
-    return {
-        path: text
-        for path, text in combination.parameters.items()
-        if path[0] not in SETTINGS or len(path) < 2 or path[1] == broker
-    }
 
 
 def cell_plan(
@@ -106,10 +30,12 @@ def cell_plan(
     cell: str,
     broker: Broker,
     parameters: dict[Path, str],
+    name: str | None = None,
     folder: FilePath,
     endpoint: Endpoint | None,
 ) -> CellPlan:
-    """The cell of one broker. Swept `strongest` and `weakest` become the level they mean: one level is one cell."""
+    """The cell of one broker, labelled by what was swept or by the `name` it was given. Swept `strongest` and `weakest`
+    become the level they mean: one level is one cell."""
     durability = level(workload, broker.capabilities)
     wanted = security(workload.security, folder, own_cluster=endpoint is None)
     if ("durability",) in parameters:
@@ -119,7 +45,7 @@ def cell_plan(
         shown[("security",)] = wanted.words() if wanted is not None else "none"
     return CellPlan(
         cell=cell,
-        label=", ".join([broker.name, *(f"{path[-1]} {text}" for path, text in shown.items())]),
+        label=name or ", ".join([broker.name, *(f"{path[-1]} {text}" for path, text in shown.items())]),
         broker=broker.name,
         nodes=workload.cluster.nodes,
         durability=durability,

@@ -83,6 +83,7 @@ Share = Annotated[
     WithJsonSchema({"type": "string", "pattern": SHARE_PATTERN, "examples": ["2%", "0.5%"]}),
 ]
 Count = Annotated[int, Field(strict=True, ge=1, le=COUNT_MOST)]
+CellName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 
 
 def _setting(value: Any) -> str:
@@ -295,6 +296,9 @@ class Workload(Frozen):
     phases: Phases = Field(description="How long the load lasts.")
     faults: tuple[Fault, ...] = Field((), description="What goes wrong on purpose, and when; implies keep_messages.")
     sweep: dict[str, list[Any]] = Field(default={}, description="Field path to values: one cell for each combination.")
+    cells: dict[CellName, dict[str, Any] | None] = Field(
+        default={}, description="Name of a cell to field paths and their values there; instead of sweep."
+    )
     repeats: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(1, description="How often each cell is run.")
     retries: Annotated[int, Field(strict=True, ge=0, le=1000)] | None = Field(
         None,

@@ -3,6 +3,7 @@ even where a flag replaces it: the file's text and the flags are kept with the r
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -50,6 +51,18 @@ def _found(root: dict[str, Any]) -> Iterator[tuple[Path, str]]:
             else:
                 continue
             break
+    yield from _found_in_cells(root.get("cells"))
+
+
+def _found_in_cells(cells: Any) -> Iterator[tuple[Path, str]]:
+    for name, overlay in cells.items() if isinstance(cells, dict) else ():
+        for text, value in overlay.items() if isinstance(overlay, dict) else ():
+            try:
+                base = parse_path(text)
+            except ValueError:
+                continue
+            for _, message in itertools.islice(_refused(base, value), 1):
+                yield ("cells", name, text), message
 
 
 def _refused(path: Path, value: Any) -> Iterator[tuple[Path, str]]:

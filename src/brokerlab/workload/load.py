@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
@@ -16,7 +16,8 @@ from brokerlab.model.plan import CellPlan, Endpoint, LeftOut, RunPlan, SmallestD
 from brokerlab.workload import shipped
 from brokerlab.workload.all_brokers import AllBrokers, BrokerNamed
 from brokerlab.workload.capabilities import capability_problems, own_problems
-from brokerlab.workload.cells import Combination, cell_plan, combinations, concerns
+from brokerlab.workload.cells import cell_plan
+from brokerlab.workload.combinations import BROKERS, Combination, cells_with_brokers, combinations, concerns
 from brokerlab.workload.contradictions import contradictions
 from brokerlab.workload.fields import Workload
 from brokerlab.workload.literal_secrets import kept_text, refuse_literals
@@ -49,13 +50,13 @@ def plan_workload(
     for override in overrides:
         problems.add(apply_override(tree, override))
         problems.found.extend(refuse_literals(tree))
-    _apply_flags(tree, brokers, repeats)
+    problems.found.extend(_apply_flags(tree, brokers, repeats))
     made, sweep_problems = combinations(tree)
     problems.found.extend(sweep_problems)
     all_brokers = AllBrokers(known_brokers, broker_named, endpoints)
     planned = [_checked(combination, folder, all_brokers, problems) for combination in made]
     workload = planned[0][0]
-    _check_endpoints(workload, all_brokers, problems)
+    _check_endpoints([one for one, _ in planned], all_brokers, problems)
     cells = _numbered([cell for _, cells in planned for cell in cells])
     if not problems.found and not cells:
         problems.found.extend(all_brokers.none_left(tree))
@@ -91,13 +92,17 @@ class _Problems:
         return sorted(dict.fromkeys(self.found), key=lambda p: (p.line == 0, p.line))
 
 
-def _apply_flags(tree: Tree, brokers: Sequence[str] | None, repeats: int | None) -> None:
+def _apply_flags(tree: Tree, brokers: Sequence[str] | None, repeats: int | None) -> Iterator[Problem]:
     if brokers is not None:
         flag = f"--broker {','.join(brokers)}"
         tree.remove(("broker",))
         tree.put(("brokers",), list(brokers), Origin(flag, 0, ", ".join(brokers)))
     if repeats is not None:
         tree.put(("repeats",), repeats, Origin(f"--repeats {repeats}", 0, str(repeats)))
+    own = cells_with_brokers(tree)
+    for field_name in BROKERS if own else ():
+        if (field_name,) in tree.origins and tree.origin((field_name,)).line == 0:
+            yield tree.problem((field_name,), f"cannot be replaced: cells name their own ({', '.join(own)})")
 
 
 def _checked(
@@ -114,15 +119,21 @@ def _checked(
             problems.add(tree.problem(path, message, with_value=True))
     _check_settings_brokers(tree, workload, all_brokers.broker_named, problems)
     cells = []
-    for path, name in _brokers(workload, all_brokers):
+    asked = _brokers(workload, all_brokers)
+    for path, name in asked:
         broker = _known(all_brokers.broker_named, name, tree, path, problems)
         if broker is None:
             continue
         endpoint = all_brokers.endpoints.get(name)
-        parameters = concerns(combination, name)
         cell = cell_plan(
-            workload, cell="c00", broker=broker, parameters=parameters, folder=folder, endpoint=endpoint
-        )  # fmt: skip
+            workload,
+            cell="c00",
+            broker=broker,
+            parameters=concerns(combination, name),
+            name=combination.name if len(asked) == 1 or combination.name is None else f"{name}, {combination.name}",
+            folder=folder,
+            endpoint=endpoint,
+        )
         refusals = [*endpoint_problems(workload, name, endpoint), *_refusals(cell, broker)]
         left_out = False
         if all_brokers.asked_for(workload):
@@ -175,8 +186,8 @@ def _check_settings_brokers(tree: Tree, workload: Workload, broker_named: Broker
             _known(broker_named, name, tree, (part, name), problems)
 
 
-def _check_endpoints(workload: Workload, all_brokers: AllBrokers, problems: _Problems) -> None:
-    asked = [name for _, name in _brokers(workload, all_brokers)]
+def _check_endpoints(planned: list[Workload], all_brokers: AllBrokers, problems: _Problems) -> None:
+    asked = {name for workload in planned for _, name in _brokers(workload, all_brokers)}
     for name in all_brokers.endpoints:
         if name not in asked:
             problems.add(Problem(f"--endpoint {name}", 0, "brokers", f"{name} is not among this run's brokers", name))

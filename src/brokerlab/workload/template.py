@@ -64,6 +64,9 @@ phases:
 # sweep:                        # one cell for each combination, besides brokers
 #   producers.rate: [5_000/s, 10_000/s, 20_000/s]
 #   broker_settings.kafka.num.io.threads: [2, 8]
+# cells:                        # instead of sweep: cells by name, with what each sets
+#   easy: {producers.rate: 1_000/s}
+#   full: {producers.rate: null, producers.arrival: null, producers.window: 10_000}
 
 repeats: 4                      # interleaved, so that drift of the machine affects all cells alike; fewer carry no claim
 # retries: 4                    # most extra executions of a cell, in place of spoiled ones; left out: as many as repeats

@@ -1,7 +1,8 @@
 """A workload file as a tree that remembers where each value was written, so that every problem can name its line.
 
-Paths are tuples of keys. As text they are joined by dots; what follows `sweep.` is one key (itself such a path), and
-what follows `broker_settings.<broker>.` or `client_settings.<broker>.` is one key too: settings have dots of their own.
+Paths are tuples of keys. As text they are joined by dots; what follows `sweep.` or `cells.<name>.` is one key (itself such
+a path), and what follows `broker_settings.<broker>.` or `client_settings.<broker>.` is one key too: settings have dots of
+their own.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Tree:
 
 
 def _may_be_secret(name: str, value: str) -> bool:
-    inside = name.removeprefix("sweep.")
+    inside = _inner(name)
     told = ("security.tls", "security.user", "security.ca_file")
     unsure = inside == "security" or (inside.startswith("security.") and inside not in told)
     return unsure or names_a_secret(f"{name} {value}") or holds_a_password(value)
@@ -119,9 +120,9 @@ def parse_path(text: str) -> Path:
     first, _, rest = text.partition(".")
     if first == "sweep":
         parts = [first, rest] if rest else [first]
-    elif first in SETTINGS:
-        broker, _, setting = rest.partition(".")
-        parts = [part for part in (first, broker, setting) if part]
+    elif first in (*SETTINGS, "cells"):  # of a broker, of a cell
+        of, _, inner = rest.partition(".")
+        parts = [part for part in (first, of, inner) if part]
     else:
         parts = text.split(".")
     if not all(parts):
@@ -185,9 +186,14 @@ def _scalar(node: yaml.Node) -> Any:
 
 
 def _is_setting(path: Path) -> bool:
-    """Something under broker_settings or client_settings, swept or not."""
-    swept = path[0] == "sweep" and len(path) > 1
-    return (str(path[1]).partition(".")[0] if swept else path[0]) in SETTINGS
+    """Something under broker_settings or client_settings, of the workload, swept or of one cell."""
+    return _inner(path_text(path)).partition(".")[0] in SETTINGS
+
+
+def _inner(text: str) -> str:
+    """The path of a field without the sweep or the cell it stands in."""
+    first, _, rest = text.partition(".")
+    return rest if first == "sweep" else rest.partition(".")[2] if first == "cells" else text
 
 
 def _setting(node: yaml.Node) -> Any:
@@ -221,7 +227,8 @@ def _flowing(node: yaml.Node) -> yaml.Node:
 
 
 def apply_override(tree: Tree, override: str) -> Problem | None:
-    """Put `path=value` of a --set flag into the tree; a swept field that is set is swept no longer."""
+    """Put `path=value` of a --set flag into the tree, where it holds for every cell: it is swept no longer, and no cell
+    has its own."""
     text, equals, value = override.partition("=")
     name = text.strip()
     hide = _may_be_secret(name, value) and not is_reference(value.strip())
@@ -248,6 +255,18 @@ def apply_override(tree: Tree, override: str) -> Problem | None:
     except ValueError as error:
         return Problem(flag, 0, text, str(error))
     tree.origins.update({known: Origin(flag, 0, origin.text) for known, origin in origins.items()})
-    if path[0] != "sweep":
-        tree.remove(("sweep", path_text(path)))
+    _replace_in_cells(tree, path, built)
     return problems[0] if problems else None
+
+
+def _replace_in_cells(tree: Tree, path: Path, value: Any) -> None:
+    if (
+        path[0] == "cells" and value is None
+    ):  # null takes away; the file's `name:` without values is a cell like the rest
+        tree.remove(path)
+    if path[0] in ("sweep", "cells", "broker", "brokers"):  # a cell's own broker cannot be replaced: load.py says so
+        return
+    tree.remove(("sweep", path_text(path)))
+    cells = tree.root.get("cells")
+    for name in cells if isinstance(cells, dict) else ():
+        tree.remove(("cells", name, path_text(path)))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from brokerlab.errors import Problem
-from brokerlab.workload.cells import NO_LIST
+from brokerlab.workload.combinations import NO_LIST, NO_OVERLAY
 from brokerlab.workload.fields import Workload
 from brokerlab.workload.objectives import ObjectiveError
 from brokerlab.workload.tree import Path, Tree
@@ -88,12 +88,14 @@ def _problem(tree: Tree, detail: ErrorDetails) -> Problem:
     message = _PLAIN_WORDS[kind].format(**said) if kind in _PLAIN_WORDS else detail["msg"]
     if path[0] == "sweep" and kind == "list_type":
         message = NO_LIST
+    if path[0] == "cells" and kind == "dict_type":
+        message = NO_OVERLAY
     return tree.problem(path, message, with_value=kind != "missing")
 
 
 def _path(detail: ErrorDetails) -> Path:
-    """Without the words in <> that say which form of a field was meant."""
-    return tuple(key for key in detail["loc"] if not str(key).startswith("<"))
+    """Without the words in <> that say which form of a field was meant, and without the mark of a key that is wrong."""
+    return tuple(key for key in detail["loc"] if not str(key).startswith("<") and key != "[key]")
 
 
 def _names_at(path: Path) -> list[str]:

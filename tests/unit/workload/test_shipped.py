@@ -63,6 +63,14 @@ def test_the_settings_named_in_the_template_exist(written):
     assert len(cells) == 9  # three rates, of which kafka has each with two settings
 
 
+def test_the_cells_of_the_template_plan(written, broker_named):
+    text = commented_workload()
+    lines = re.findall(r"^# cells:.*\n(?:#  .*\n)+", text, re.MULTILINE)
+    named = text.replace(lines[0], re.sub(r"^# ", "", lines[0], flags=re.MULTILINE))
+    labels = [cell.label for cell in plan_workload(written(named), broker_named=broker_named).cells]
+    assert labels == ["kafka, easy", "nats, easy", "kafka, full", "nats, full"]
+
+
 def test_every_alternative_in_the_template_can_be_uncommented(written, broker_named):
     text = commented_workload()
     for line in re.findall(r"^  # (?:arrival|message|keys): .*$", text, re.MULTILINE):

@@ -64,6 +64,14 @@ def test_the_sweep_shown_plans_on_the_real_brokers():
     assert len(run.cells) == 3 * 2 * 2 * (2 + 1)
 
 
+def test_the_cells_shown_plan_on_the_real_broker():
+    shown = re.findall(r"```yaml\n(broker: kafka\n.*?)```", PAGE, re.DOTALL)[0]
+    cells = yaml.safe_load(shown)["cells"]
+    cleared = ["producers.rate=null", "producers.arrival=null", "cells=" + json.dumps(cells)]
+    run = plan_workload("demo", brokers=["kafka"], overrides=cleared, broker_named=registry.broker_named)
+    assert [cell.label for cell in run.cells] == list(cells)
+
+
 def test_the_overrides_shown_plan_on_the_real_brokers():
     commands = re.findall(r"^    brokerlab run (\S+) (--set .*)$", PAGE, re.MULTILINE)
     assert len(commands) == 4
