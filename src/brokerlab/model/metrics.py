@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brokerlab.model.quantiles import QUANTILES
+from brokerlab.model.quantiles import JUDGED_QUANTILES, QUANTILES
 
 Moment = Literal["scheduled", "sent", "acknowledged", "received"]
 
@@ -103,3 +103,10 @@ LATENCY_METRICS = tuple(
     if q.summary
 )
 METRICS = {m.key: m for m in (*RATES, *LATENCY_METRICS, *COUNT_METRICS)}
+# What an answer rests on: rates, counts, and the latencies at the quantiles that our own lateness must not distort.
+JUDGED_METRICS = frozenset(
+    (
+        *(m.key for m in (*RATES, *COUNT_METRICS)),
+        *(f"{latency}_{quantile}" for latency in LATENCIES for quantile in JUDGED_QUANTILES),
+    )
+)

@@ -141,6 +141,17 @@ def format_duration_s(duration_s: float) -> str:
     return format_duration_ns(duration_s * 1e9)
 
 
+def format_value(value: float, unit: str) -> str:
+    """A figure of a table with the unit of its column: `12.3 ms` of nanoseconds, `20,000/s`, `1.5 MiB/s`, `0.25 cores`."""
+    if unit == "ns":
+        return format_duration_ns(value)
+    if unit in ("B", "B/s"):
+        return format_bytes(value) + unit[1:]
+    if unit == "1/s":
+        return format_rate(value)
+    return _significant(value) if unit == "1" else f"{_significant(value)} {unit}"
+
+
 def _significant(value: float) -> str:
     """Three significant digits, no exponent, no trailing zeros."""
     size = abs(value)

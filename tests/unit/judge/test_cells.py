@@ -155,6 +155,18 @@ def test_what_is_set_aside_must_not_change_the_answer() -> None:
     doubted = judge(found).verdict
     assert [r.code for r in doubted.reasons if r.cell and r.repeat is None] == ["set_aside_matters"]
     assert (doubted.cells[0].rates, doubted.cells[0].latencies) == ("cannot tell", "valid")
+    (reason,) = (r for r in doubted.reasons if r.code == "set_aside_matters")
+    assert "received is 1,000/s without them and 550/s with them" in reason.text
+
+
+def test_a_tail_beyond_the_judged_quantiles_does_not_put_the_choice_in_doubt() -> None:
+    for quantile, doubted in (("p99_ns", ["set_aside_matters"]), ("p999_ns", [])):
+        found = run_of(3, {4: 1})
+        for repeat in (1, 2):
+            spoil(found, repeat, late=False)
+        found.figures["c01", f"publish_latency_{quantile}"].update({1: 9e9, 2: 9e9})
+        reasons = judge(found).verdict.reasons
+        assert [r.code for r in reasons if r.cell and r.repeat is None] == doubted
 
 
 def test_every_table_of_a_summary_has_figures_with_and_without_what_was_set_aside() -> None:
