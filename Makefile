@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup setup-dev test test-all check check-native format bench docs lock wheel clean
+.PHONY: help demo setup setup-dev test test-all check check-native format bench bench-pipeline docs lock wheel clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup ## real Kafka and real NATS under load, every message accounted for, a report at the end
 	@$(BIN)/brokerlab demo || { code=$$?; [ $$code = 5 ] && echo "the demo worked; its verdict says why these numbers are not to be believed here"; }
@@ -44,6 +44,9 @@ format: setup-dev ## format the code
 
 bench: setup-dev ## our speed beside the vendors' tools, alternately in one go (docs/performance.md)
 	$(BIN)/python -m benchmarks
+
+bench-pipeline: setup-dev ## how long an analysis takes, from small runs to a hundred million messages (docs/performance.md)
+	$(BIN)/python -m benchmarks pipeline
 
 docs: setup-dev ## the generated pages of docs/ and the table in README.md
 	$(BIN)/python tools/measurements_page.py > docs/measurements.md

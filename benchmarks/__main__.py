@@ -1,5 +1,6 @@
 """`make bench`, or `python -m benchmarks [publish|consume|pacing|probing|accounting ...] [--rounds N] [--quick]`;
-`python -m benchmarks differences` (the comparison of cells) and `compare` (of runs) are simulations with flags of their own."""
+`python -m benchmarks differences` (the comparison of cells) and `compare` (of runs) are simulations, `pipeline`
+measures the analysis; these have flags of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import comparing, differences
+from benchmarks import comparing, differences, pipeline
 from benchmarks.accounting import accounting
 from benchmarks.kafka import KafkaBench
 from benchmarks.pacing import pacing
@@ -25,6 +26,9 @@ SUBJECTS = (*USUAL, "verdicts")  # an hour of its own: only by name
 def main() -> None:
     if sys.argv[1:2] == ["differences"]:
         sys.stdout.write(differences.main(sys.argv[2:]))
+        return
+    if sys.argv[1:2] == ["pipeline"]:
+        sys.stdout.write(pipeline.main(sys.argv[2:]))
         return
     if sys.argv[1:2] == ["compare"]:
         sys.stdout.write(comparing.main(sys.argv[2:]))

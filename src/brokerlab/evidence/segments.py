@@ -42,16 +42,19 @@ class UnreadableSegment:
         return f"{self.path}: {self.reason}"
 
 
-def segments(run_directory: Path, table: Table) -> tuple[list[Segment], list[UnreadableSegment]]:
+def segments(
+    run_directory: Path, table: Table, *, footers_only: bool = False
+) -> tuple[list[Segment], list[UnreadableSegment]]:
     """The readable segments of `table` over all executions, and those that are not.
 
-    Every row group is read once, so damage behind an intact footer is found here and not in the middle of a query.
+    Every row group is read once, so damage behind an intact footer is found here and not in the middle of a query;
+    with `footers_only` it is left to whoever reads the rows.
     Names that begin with a dot are still being written and are ignored.
     """
     readable = []
     unreadable = list(_in_quarantine(run_directory, table))
     for path in _files(run_directory, table):
-        reason, rows, later = _check(path, table)
+        reason, rows, later = _check(path, table, footers_only)
         execution = path.parent.parent.name
         if reason is None:
             readable.append(Segment(path, execution, table.name, rows, later))
@@ -83,7 +86,7 @@ def _files(run_directory: Path, table: Table) -> list[Path]:
     ]
 
 
-def _check(path: Path, table: Table) -> tuple[str | None, int, tuple[str, ...]]:
+def _check(path: Path, table: Table, footers_only: bool) -> tuple[str | None, int, tuple[str, ...]]:
     """(why the file cannot be used or None, its rows, its later columns)."""
     try:
         with pq.ParquetFile(path) as file:
@@ -91,13 +94,17 @@ def _check(path: Path, table: Table) -> tuple[str | None, int, tuple[str, ...]]:
             wrong = schema_problem(found, table)
             if wrong is not None:
                 return wrong, 0, ()
-            rows = sum(batch.num_rows for batch in file.iter_batches(batch_size=1 << 18))
+            rows = file.metadata.num_rows if footers_only else _rows_read(file)
             if rows != file.metadata.num_rows:
                 return f"{rows} rows where the footer says {file.metadata.num_rows}", 0, ()
             return None, rows, tuple(c.name for c in later_columns(found, table))
     except (pa.ArrowException, OSError, ValueError) as e:
         size = path.stat().st_size
         return f"unreadable, {size} bytes: {' '.join(str(e).split())[:200]}", 0, ()
+
+
+def _rows_read(file: pq.ParquetFile) -> int:
+    return sum(batch.num_rows for batch in file.iter_batches(batch_size=1 << 18))
 
 
 def _in_quarantine(run_directory: Path, table: Table) -> Iterator[UnreadableSegment]:

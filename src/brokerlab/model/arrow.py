@@ -19,6 +19,7 @@ _TYPES: dict[str, pa.DataType] = {
     "long": pa.int64(),
     "double": pa.float64(),
     "boolean": pa.bool_(),
+    "binary": pa.binary(),
     "array<int>": pa.list_(pa.int32()),
     "array<long>": pa.list_(pa.int64()),
     "array<double>": pa.list_(pa.float64()),
@@ -70,10 +71,16 @@ def schema_problem(found: pa.Schema, table: Table) -> str | None:
 
 def as_declared(found: pa.Table, table: Table) -> pa.Table:
     """The rows of a file without `schema_problem` with exactly the columns of `table`, later ones with their default."""
+    return with_later_columns(found, table).cast(arrow_schema(table))
+
+
+def with_later_columns(found: pa.Table, table: Table) -> pa.Table:
+    """The same, with types as they are in the file."""
     for column in later_columns(found.schema, table):
         default: object = [] if column.default == () else column.default
-        found = found.append_column(_field(column), pa.array([default] * found.num_rows, _TYPES[column.type]))
-    return found.select(list(table.names())).cast(arrow_schema(table))
+        same = pa.repeat(pa.scalar(default, _TYPES[column.type]), found.num_rows)
+        found = found.append_column(_field(column), same)
+    return found.select(list(table.names()))
 
 
 def _field(column: Column) -> pa.Field:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Type = Literal["string", "int", "long", "double", "boolean", "array<int>", "array<long>", "array<double>"]
+Type = Literal["string", "int", "long", "double", "boolean", "binary", "array<int>", "array<long>", "array<double>"]
 Default = str | int | float | bool | tuple[()] | None  # () is the empty array
 
 

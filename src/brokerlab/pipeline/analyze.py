@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from brokerlab.evidence.segments import ROOTS
 from brokerlab.judge.figures import figures
 from brokerlab.judge.findings import Findings
 from brokerlab.judge.verdict import Judgement, judge
@@ -46,24 +48,35 @@ def analyze(run_directory: Path, *, java_home: Path | None = None) -> Verdict:
     evidence Spark is not even started. The same evidence gives the same files.
     """
     run = RunDirectory(run_directory)
-    bronze = find_evidence(run.path, messages=any(cell.faults for cell in run.plan().cells))
-    gold = Gold({}, [], [], []) if bronze.is_empty() else _with_spark(run, bronze, java_home)
-    verdict, tables = _judge(run, bronze, gold)
+    gold = _with_spark(run, java_home) if _any_segment(run.path) else Gold({}, find_evidence(run.path))
+    verdict, tables = _judge(run, gold)
     write_tables(run, tables)
     write_json(run.verdict_file, verdict.model_dump(mode="json"))
     return verdict
 
 
-def _with_spark(run: RunDirectory, bronze: Bronze, java_home: Path | None) -> Gold:
-    plan = run.plan()
-    unreadable = [(s.execution, s.table) for s in bronze.unreadable]
-    facts = partial(execution_facts, plan, run.state(), bronze.executions(), unreadable)
-    with spark_session(java_home) as spark:
-        return make_gold(spark, bronze, facts, list(map(str, all_executions(plan, run.state()))))
+def _any_segment(run_directory: Path) -> bool:
+    return any(path for root in ROOTS for path in (run_directory / root).glob("*/*/*.parquet"))
 
 
-def _judge(run: RunDirectory, bronze: Bronze, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]:
+def _with_spark(run: RunDirectory, java_home: Path | None) -> Gold:
+    """Footers of evidence are read while the JVM starts."""
+    plan, state = run.plan(), run.state()
+    messages = any(cell.faults for cell in plan.cells)
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(find_evidence, run.path, messages=messages, footers_only=True)
+        with spark_session(java_home) as spark:
+            bronze = looking.result()
+            if bronze.is_empty():
+                return Gold({}, bronze)
+            wanted_groups = {cell.cell: cell.consumers.groups for cell in plan.cells}
+            planned = list(map(str, all_executions(plan, state)))
+            return make_gold(spark, bronze, partial(execution_facts, plan, state), planned, wanted_groups)
+
+
+def _judge(run: RunDirectory, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]:
     """The verdict, and all result tables, summaries included."""
+    bronze = gold.bronze
     plan = run.plan()
     rows: dict[str, list[Any]] = {n: gold.tables[n].to_pylist() if n in gold.tables else [] for n in READ_BY_VERDICT}
     rows[FAULT.name] = fault_rows(begun_faults(gold.events), gold.outages, rows["delivery"], gold.events)

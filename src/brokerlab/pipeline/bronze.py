@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -22,6 +23,7 @@ class Bronze:
 
     segments: dict[str, list[Segment]]
     unreadable: tuple[UnreadableSegment, ...]
+    directory: Path = Path()
 
     def tables(self) -> tuple[Table, ...]:
         """The tables that were looked for."""
@@ -31,6 +33,20 @@ class Bronze:
         """Rows by the files' own footers: the number that later layers must account for."""
         return sum(s.rows for s in self.segments[table.name])
 
+    def without(self, damaged: Mapping[str, str]) -> Bronze:
+        """The same without these files (path -> what is wrong with it), which are then unreadable ones."""
+        if not damaged:
+            return self
+        kept = {name: [s for s in of if str(s.path) not in damaged] for name, of in self.segments.items()}
+        bad = [
+            UnreadableSegment(
+                s.path.relative_to(self.directory), s.execution, s.table,
+                f"unreadable, {s.path.stat().st_size} bytes: {damaged[str(s.path)]}",
+            )
+            for of in self.segments.values() for s in of if str(s.path) in damaged
+        ]  # fmt: skip
+        return Bronze(kept, (*self.unreadable, *bad), self.directory)
+
     def is_empty(self) -> bool:
         return not any(self.segments.values())
 
@@ -39,11 +55,12 @@ class Bronze:
         return {s.execution for t in (INTERVAL, ACTIVITY, SEQUENCE, OUTCOME) for s in self.segments[t.name]}
 
 
-def find_evidence(run_directory: Path, *, messages: bool = False) -> Bronze:
+def find_evidence(run_directory: Path, *, messages: bool = False, footers_only: bool = False) -> Bronze:
     """Check every segment of every table; see evidence.segments. Single messages only where they are asked for."""
-    found = {table.name: segments(run_directory, table) for table in (*READ, *([MESSAGE] if messages else []))}
+    tables = (*READ, *([MESSAGE] if messages else []))
+    found = {table.name: segments(run_directory, table, footers_only=footers_only) for table in tables}
     unreadable = tuple(bad for _, of_table in found.values() for bad in of_table)
-    return Bronze({name: good for name, (good, _) in found.items()}, unreadable)
+    return Bronze({name: good for name, (good, _) in found.items()}, unreadable, run_directory)
 
 
 def read_bronze(spark: SparkSession, bronze: Bronze, table: Table) -> DataFrame:

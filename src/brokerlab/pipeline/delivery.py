@@ -1,113 +1,99 @@
-"""delivery and lost_range, from ranges alone: sequence runs that arrived and ranges of outcomes. No message rows.
-
-Every lane is accounted for by itself, in numpy (pipeline.lane). Its ranges are packed into arrays where they are read,
-so only a handful of rows move between Spark's tasks and none of the ranges is sorted there.
-"""
+"""delivery and lost_range, from the accounts of all lanes: sums of few rows, made on the driver."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as sf
+import pyarrow.compute as pc
 
-from brokerlab.evidence.tables import ACTIVITY, OUTCOME, SEQUENCE
 from brokerlab.model.arrow import arrow_schema
-from brokerlab.model.tables import Column, Table
-from brokerlab.pipeline.lane import COUNTS, KINDS, LOST_RANGES, MOST_RANGES, RANGE, Ranges, account
-from brokerlab.pipeline.schema import declared, spark_schema
+from brokerlab.pipeline.executions import ExecutionFacts
+from brokerlab.pipeline.lane import COUNTS, MOST_RANGES
 from brokerlab.results.tables import DELIVERY, LOST_RANGE, NO_GROUP
 
-_KEY = ("cell", "repeat", "group")
-_OF_ARRIVALS = ("consumer", "epoch", "ordinal", "redelivered")
-_LANE_COLUMNS = tuple(
-    next(c for c in LOST_RANGE.columns if c.name == name) for name in (*_KEY, "producer", "partition")
-)
-LANE = tuple(c.name for c in _LANE_COLUMNS)
-
-PACKED = Table(
-    "packed_ranges",
-    "Ranges of one lane, as many as were read together.",
-    (*_LANE_COLUMNS, *(Column(name, "array<long>", "", "see lane.Ranges") for name in RANGE)),
-)
-LANE_ACCOUNT = Table(
-    "lane_account",
-    "What became of the messages of one lane.",
-    (
-        *_LANE_COLUMNS,
-        *(Column(name, "long", "1", "see lane.LaneAccount") for name in COUNTS),
-        *(Column(name, "array<long>", "1", "see lane.LaneAccount") for name in LOST_RANGES),
-    ),
-)
+Accounts = dict[tuple[str, int], pa.Table]  # rows of packing.LANE_ACCOUNT by (cell, repeat)
+Lane = tuple[int, int]
 
 
-def lanes(sequence: DataFrame, outcome: DataFrame, executions: DataFrame) -> DataFrame:
-    """Rows of LANE_ACCOUNT.
+def delivery(accounts: Accounts, strange: Iterable[dict[str, Any]], executions: Sequence[ExecutionFacts]) -> pa.Table:
+    """One row per entry of `executions`. `strange` are rows of execution_tables.strange."""
+    of_group = {(r["cell"], r["repeat"], r["group"]): r for r in strange}
+    rows = []
+    for facts in executions:
+        counts = _counts(accounts.get((facts.cell, facts.repeat)), facts.group)
+        if not facts.whole:
+            counts = _with_evidence_missing(counts)
+        if facts.group == NO_GROUP:  # without consumers nothing can be called missing
+            counts |= {"lost": 0, "unknown_absent": 0}
+        others = of_group.get((facts.cell, facts.repeat, facts.group), {"corrupted": 0, "strange": 0})
+        rows.append(
+            {
+                "cell": facts.cell, "repeat": facts.repeat, "group": facts.group, "drained": facts.drained, **counts,
+                "corrupted": others["corrupted"], "unexpected": counts["never_sent"] + others["strange"],
+            }
+        )  # fmt: skip
+    return pa.Table.from_pylist(rows, arrow_schema(DELIVERY.computed()))
 
-    `executions` has (cell, repeat, group, whole, drained), one row for each group that is to be accounted for; `whole`
-    says that no evidence is missing. What was sent is accounted for once per group, as each is to receive all of it.
-    """
-    groups = executions.select(*_KEY, "whole")
-    sends = declared(outcome, OUTCOME).join(sf.broadcast(groups.drop("whole")), ["cell", "repeat"])
-    kind = sf.array_position(sf.array(*[sf.lit(k) for k in KINDS]), sf.col("outcome")) - 1
-    nothing = {name: sf.lit(0) for name in _OF_ARRIVALS}
-    arrivals = declared(sequence, SEQUENCE)
-    ranges = _ranges(sends, kind, nothing).unionByName(
-        _ranges(arrivals, sf.lit(KINDS.index("received")), {name: sf.col(name) for name in _OF_ARRIVALS})
+
+def _counts(accounts: pa.Table | None, group: str) -> dict[str, int]:
+    if accounts is None:
+        return dict.fromkeys(COUNTS, 0)
+    mine = accounts.filter(
+        pc.or_(pc.is_null(accounts["group"]), pc.fill_null(pc.equal(accounts["group"], group), False))
     )
-    packed = ranges.mapInArrow(_packed, spark_schema(PACKED))
-    return (
-        packed.join(sf.broadcast(groups), list(_KEY))
-        .groupBy(*LANE)
-        .applyInArrow(_accounted, spark_schema(LANE_ACCOUNT))
-    )
+    return {name: pc.sum(mine[name]).as_py() or 0 for name in COUNTS}
 
 
-def _ranges(rows: DataFrame, kind: SparkColumn, others: dict[str, SparkColumn]) -> DataFrame:
-    columns = {"kind": kind, "first": sf.col("first"), "last": sf.col("last"), **others}
-    return rows.select(*LANE, *[columns[name].cast("long").alias(name) for name in RANGE])
+def _with_evidence_missing(counts: dict[str, int]) -> dict[str, int]:
+    """What arrived must have been sent: where nothing says so, it is unknown instead of never sent."""
+    numbers, deliveries = counts["numbers_never_sent"], counts["never_sent"]
+    more = {"sent": numbers, "unknown": numbers, "delivered": numbers, "recovered": numbers,
+            "duplicated": deliveries - numbers, "never_sent": -deliveries}  # fmt: skip
+    return {name: n + more.get(name, 0) for name, n in counts.items()}
 
 
-def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of PACKED from single ranges, batch by batch."""
-    for batch in batches:
-        rows = pa.Table.from_batches([batch])
-        grouped = rows.group_by(list(LANE), use_threads=False).aggregate([(name, "list") for name in RANGE])
-        renamed = grouped.select([*LANE, *[f"{name}_list" for name in RANGE]]).rename_columns([*LANE, *RANGE])
-        yield from renamed.to_batches()
-
-
-def _accounted(rows: pa.Table) -> pa.Table:
-    """One row of LANE_ACCOUNT from all rows of PACKED of a lane, which also say whether its evidence is `whole`."""
-    found = account(Ranges.of(rows), whole=rows["whole"][0].as_py())
-    lane = {name: rows[name][0].as_py() for name in LANE}
-    return pa.Table.from_pylist([lane | asdict(found)], arrow_schema(LANE_ACCOUNT).remove_metadata())
-
-
-def delivery(lanes: DataFrame, activity: DataFrame, executions: DataFrame) -> DataFrame:
-    """One row per row of `executions` (see `lanes`)."""
-    counts = lanes.groupBy(*_KEY).agg(*[sf.sum(name).alias(name) for name in COUNTS])
-    strange = (
-        declared(activity, ACTIVITY)
-        .where(sf.col("role") == "consumer")
-        .groupBy(*_KEY)
-        .agg(sf.sum("corrupted").alias("corrupted"), sf.sum("unexpected").alias("strange"))
-    )
-    joined = executions.join(sf.broadcast(counts), list(_KEY), "left").join(sf.broadcast(strange), list(_KEY), "left")
-    filled = joined.na.fill(0, [*COUNTS, "corrupted", "strange"])
-    for name in ("lost", "unknown_absent"):  # without consumers nothing can be called missing
-        filled = filled.withColumn(name, sf.when(sf.col("group") != NO_GROUP, sf.col(name)).otherwise(sf.lit(0)))
-    return declared(filled.withColumn("unexpected", sf.col("never_sent") + sf.col("strange")), DELIVERY)
-
-
-def lost_range(lanes: DataFrame) -> DataFrame:
+def lost_range(accounts: Accounts, executions: Sequence[ExecutionFacts]) -> pa.Table:
     """Acknowledged and never received: the first MOST_RANGES ranges of each repeat and group."""
-    pairs = lanes.where(sf.col("group") != NO_GROUP).select(
-        *LANE, sf.explode(sf.arrays_zip(*LOST_RANGES)).alias("lost")
-    )
-    ranges = pairs.select(*LANE, sf.col("lost.lost_first").alias("first"), sf.col("lost.lost_last").alias("last"))
-    number = sf.row_number().over(Window.partitionBy(*_KEY).orderBy("producer", "partition", "first"))
-    return declared(ranges.withColumn("number", number).where(sf.col("number") <= MOST_RANGES), LOST_RANGE)
+    rows = []
+    for facts in executions:
+        if facts.group == NO_GROUP or (facts.cell, facts.repeat) not in accounts:
+            continue
+        where = {"cell": facts.cell, "repeat": facts.repeat, "group": facts.group}
+        lanes = _lost(accounts[facts.cell, facts.repeat], facts.group)
+        ranges = ((lane, *found) for lane in sorted(lanes) for found in _joined(lanes[lane]))
+        for (producer, partition), first, last in islice(ranges, MOST_RANGES):
+            rows.append({**where, "producer": producer, "partition": partition, "first": first, "last": last})
+    return pa.Table.from_pylist(rows, arrow_schema(LOST_RANGE.computed()))
+
+
+def _lost(accounts: pa.Table, group: str) -> dict[Lane, list[tuple[int, int]]]:
+    """Lost ranges by lane. Where the group received nothing of a block, all that was acknowledged of it is lost."""
+    names = ("group", "producer", "partition", "block", "lost_first", "lost_last")
+    own: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+    without: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+    for of, producer, partition, block, first, last in zip(*(accounts[n].to_pylist() for n in names), strict=True):
+        if of is None or of == group:
+            chosen = without if of is None else own
+            chosen[producer, partition, block] = list(zip(first, last, strict=True))
+    found: dict[Lane, list[tuple[int, int]]] = defaultdict(list)
+    for (producer, partition, _), ranges in (without | own).items():
+        found[producer, partition] += ranges
+    return found
+
+
+def _joined(ranges: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """The ranges of a lane in order; neighbours, which are of different blocks, as one."""
+    open_range: tuple[int, int] | None = None
+    for first, last in sorted(ranges):
+        if open_range is not None and open_range[1] + 1 == first:
+            open_range = (open_range[0], last)
+            continue
+        if open_range is not None:
+            yield open_range
+        open_range = (first, last)
+    if open_range is not None:
+        yield open_range

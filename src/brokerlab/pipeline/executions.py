@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from brokerlab.model.events import Drain, event_of
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import RunPlan
@@ -33,24 +31,12 @@ class ExecutionFacts:
     drained: bool
 
 
-def facts_table(facts: Sequence[ExecutionFacts]) -> pa.Table:
-    """The facts as columns, for Spark."""
-    types = {
-        "cell": pa.string(),
-        "repeat": pa.int32(),
-        "group": pa.string(),
-        "whole": pa.bool_(),
-        "drained": pa.bool_(),
-    }
-    return pa.table({name: pa.array([getattr(f, name) for f in facts], of) for name, of in types.items()})
-
-
 def execution_facts(
     plan: RunPlan,
     state: RunState,
+    *,
     with_evidence: set[str],
     unreadable: Iterable[tuple[str, str]],
-    *,
     groups: Sequence[Mapping[str, Any]],
     events: Sequence[Mapping[str, Any]],
     rejected: Sequence[Mapping[str, Any]],

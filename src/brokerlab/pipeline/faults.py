@@ -1,4 +1,4 @@
-"""fault: what each planned fault did. Outages from single messages in Spark; the rest is a handful of rows.
+"""fault: what each planned fault did. Outages are made of single messages (pipeline.silence); the rest is a handful of rows.
 
 An outage is the longest time without an acknowledgement (or delivery) that begins between the fault and the end of the
 measure phase: the largest difference of neighbours among the fault and every acknowledgement after it. Where none comes
@@ -7,23 +7,16 @@ after that end, the end stands for the one that would have ended the outage: it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as sf
-
-from brokerlab.evidence.tables import MESSAGE
 from brokerlab.model.events import FaultBegun, FaultEnded, TookOver, event_of
 from brokerlab.model.execution_id import ExecutionId
-from brokerlab.pipeline.schema import declared
+from brokerlab.pipeline.silence import DELIVERY, PUBLISH
 from brokerlab.results.tables import NO_GROUP
 
 Row = Mapping[str, Any]
-PUBLISH, DELIVERY = "publish", "delivery"
-_FAULT = ("cell", "repeat", "number")
 
 
 @dataclass(frozen=True)
@@ -81,46 +74,10 @@ def _end(faults: list[BegunFault], execution: ExecutionId, event: FaultEnded) ->
             return
 
 
-def begun_faults_table(faults: Sequence[BegunFault]) -> pa.Table:
-    """What `outages` wants to know of them, for Spark."""
-    types = {"cell": pa.string(), "repeat": pa.int32(), "number": pa.int32(), "from_mono_ns": pa.int64(),
-             "until_mono_ns": pa.int64()}  # fmt: skip
-    return pa.table({name: pa.array([getattr(f, name) for f in faults], of) for name, of in types.items()})
-
-
-def outages(messages: DataFrame, faults: DataFrame) -> DataFrame:
-    """(cell, repeat, number, side, whole_ns, lane_ns, recovered): the longest outage of all lanes together and of the
-    worst lane, for side publish and delivery; of the worst group. `recovered`: the former ended with a message. `faults`
-    has the columns of `begun_faults_table`."""
-    delivered = sf.col("kind") == "delivery"
-    points = (
-        declared(messages, MESSAGE)
-        .where(delivered | (sf.col("outcome") == "acknowledged"))
-        .withColumn("side", sf.when(delivered, sf.lit(DELIVERY)).otherwise(sf.lit(PUBLISH)))
-        .join(sf.broadcast(faults), ["cell", "repeat"])
-        .withColumn("at", sf.greatest("at_mono_ns", "from_mono_ns"))
-    )
-    stream = (*_FAULT, "side", "group")
-    groups = _longest(points, stream).groupBy(*_FAULT, "side")
-    whole = groups.agg(sf.max("longest_ns").alias("whole_ns"), sf.max_by("recovered", "longest_ns").alias("recovered"))
-    lanes = _longest(points, (*stream, "producer", "partition"))
-    worst = lanes.groupBy(*_FAULT, "side").agg(sf.max("longest_ns").alias("lane_ns"))
-    return whole.join(sf.broadcast(worst), [*_FAULT, "side"])
-
-
-def _longest(points: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    before = sf.coalesce(sf.lag("at").over(Window.partitionBy(*key).orderBy("at")), "from_mono_ns")
-    steps = points.select(*key, "at", "until_mono_ns", before.alias("before")).where("before < until_mono_ns")
-    gap_ns, last_ns = sf.max(sf.col("at") - sf.col("before")), sf.max("until_mono_ns") - sf.max("at")
-    return steps.groupBy(*key).agg(
-        sf.greatest(gap_ns, last_ns).alias("longest_ns"), (gap_ns >= last_ns).alias("recovered")
-    )
-
-
 def fault_rows(
     faults: Iterable[BegunFault], found: Iterable[Row], delivery: Iterable[Row], events: Iterable[Row]
 ) -> list[dict[str, Any]]:
-    """Rows of the table of that name. `found` are rows of `outages`; a side without any message was out all the time."""
+    """Rows of the table of that name. `found` are rows of silence.OUTAGE with their execution; a side without any message was out all the time."""
     by_side = {(r["cell"], r["repeat"], r["number"], r["side"]): r for r in found}
     delivered = list(delivery)
     journal = list(events)

@@ -1,35 +1,48 @@
-"""Silver to gold: all tables of a run from checked evidence, in few Spark jobs.
+"""All tables of a run that are made in Spark: one job (pipeline.work), then what is summed up of its few rows.
 
-Gold tables are bounded by seconds x series, never by messages, so they are brought to the driver as Arrow and written
-there. Queries run side by side: on small data most of their time is planning, which uses one core each.
+Gold is small (thousands of rows, however many messages there were), so it is brought to the driver as Arrow and written
+there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import SparkSession
 
 from brokerlab.errors import MeasurementError
-from brokerlab.evidence.tables import ACTIVITY, ERROR, EVENT, INTERVAL, MESSAGE, OUTCOME, READING, SEQUENCE
+from brokerlab.evidence.tables import EVENT, OUTCOME, SEQUENCE
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
-from brokerlab.pipeline import agents, delivery, faults, latency, rates, readings, steadiness
-from brokerlab.pipeline.bronze import Bronze, read_bronze
-from brokerlab.pipeline.executions import ExecutionFacts, facts_table
-from brokerlab.pipeline.silver import Silver, validated
+from brokerlab.pipeline import delivery, faults
+from brokerlab.pipeline.bronze import Bronze
+from brokerlab.pipeline.execution_tables import EXECUTION_TABLES, STRANGE
+from brokerlab.pipeline.executions import ExecutionFacts
+from brokerlab.pipeline.files import file_parts, is_divided
+from brokerlab.pipeline.packing import split_for
+from brokerlab.pipeline.rules import judged
+from brokerlab.pipeline.scan import (
+    ARRIVALS,
+    SEEN,
+    Scan,
+    quarantined,
+    read_parts,
+    seen,
+    tasks_of,
+)
+from brokerlab.pipeline.silence import After
+from brokerlab.pipeline.silver import rules
+from brokerlab.pipeline.work import LANE_ACCOUNTS, OUTAGES, Make, run
 from brokerlab.results import tables as result
 
 QUERIES_AT_ONCE = 6
-OUTAGES = "outages"  # among the queries; no table of its own
+MOST_ERRORS = 100
+Found = Mapping[str, list[tuple[tuple[str, int], pa.Table]]]
 
 
 @dataclass(frozen=True)
@@ -37,37 +50,113 @@ class Gold:
     """Result tables by name, and the few silver rows the verdict reads as they are."""
 
     tables: dict[str, pa.Table]
-    events: list[dict[str, Any]]
-    errors: list[dict[str, Any]]
-    executions: list[ExecutionFacts]
-    outages: list[dict[str, Any]] = field(default_factory=list)  # rows of faults.outages
+    bronze: Bronze  # without the files that turned out to be damaged
+    events: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    executions: list[ExecutionFacts] = field(default_factory=list)
+    outages: list[dict[str, Any]] = field(default_factory=list)  # (cell, repeat) and rows of silence.OUTAGE
+    arrivals: list[dict[str, Any]] = field(default_factory=list)  # rows of scan.ARRIVALS, one a group
 
 
 def make_gold(
-    spark: SparkSession, bronze: Bronze, facts: Callable[..., list[ExecutionFacts]], planned: list[str]
+    spark: SparkSession,
+    bronze: Bronze,
+    facts: Callable[..., list[ExecutionFacts]],
+    planned: list[str],
+    wanted_groups: Mapping[str, int],
 ) -> Gold:
-    """Every table but the summaries. `facts` is executions.execution_facts with the run already given."""
-    try:
-        return _make_gold(spark, bronze, facts, planned)
-    finally:
-        with suppress(Py4JError):  # after Ctrl-C the connection may be broken, and the session ends anyway
-            spark.catalog.clearCache()
+    """Every table but the summaries. `facts` is executions.execution_facts with the run already given; `planned` are
+    executions, `wanted_groups` how many groups each cell is to have."""
+    journal = _journal(bronze, planned)
+    begun = faults.begun_faults(journal.events)
+    after: dict[tuple[str, int], list[After]] = {}
+    for f in begun:
+        after.setdefault((f.cell, f.repeat), []).append(After(f.number, f.from_mono_ns, f.until_mono_ns))
+    make = Make(wanted_groups)
+    bronze = bronze.without(journal.damaged)
+    while True:
+        scan = _scan(spark, bronze, planned, after)
+        found = run(spark, scan, make)
+        damaged = {r["path"]: r["reason"] for r in _rows(found, "damaged")}
+        bronze = bronze.without(damaged)
+        if not any(is_divided(scan.tasks, path) for path in damaged):
+            break  # else rows of the file's other parts are among those found
+    outages = _exact_outages(spark, scan, make, found)
+    counted = [*journal.seen, *_rows(found, "seen")]
+    check_counts({t.name: bronze.rows(t) for t in bronze.tables()}, counted)
+    rejected = _in_order(pa.concat_tables([*journal.rejected, *_tables(found, "quarantined")]), result.QUARANTINED_ROW)
+    executions = facts(
+        with_evidence=bronze.executions(),
+        unreadable=[(s.execution, s.table) for s in bronze.unreadable],
+        groups=_groups(counted),
+        events=journal.events,
+        rejected=rejected.to_pylist(),
+    )
+    tables = {t.name: _in_order(_together(found, t.name, t), t) for t, _ in EXECUTION_TABLES}
+    accounts: dict[tuple[str, int], list[pa.Table]] = {}
+    for execution, rows in found.get(LANE_ACCOUNTS, []):
+        accounts.setdefault(execution, []).append(rows)
+    of_lanes = {execution: pa.concat_tables(rows) for execution, rows in accounts.items()}
+    tables[result.DELIVERY.name] = _in_order(
+        delivery.delivery(of_lanes, _rows(found, STRANGE), executions), result.DELIVERY
+    )
+    tables[result.LOST_RANGE.name] = _in_order(delivery.lost_range(of_lanes, executions), result.LOST_RANGE)
+    tables[result.QUARANTINED_ROW.name] = rejected
+    return Gold(tables, bronze, journal.events, _errors(found), executions, outages, _arrivals(found))
 
 
-def _make_gold(
-    spark: SparkSession, bronze: Bronze, facts: Callable[..., list[ExecutionFacts]], planned: list[str]
-) -> Gold:
-    with queries_at_once() as pool:
-        judged = pool.map(lambda t: validated(read_bronze(spark, bronze, t), t, planned), bronze.tables())
-        silver = dict(zip((t.name for t in bronze.tables()), judged, strict=True))
-        first = pool.submit(_first, bronze, silver, facts)
-        rows = {name: s.rows for name, s in silver.items()}
-        running = {name: pool.submit(query) for name, query in _queries(spark, rows, first)}
-        made = {name: future.result() for name, future in running.items()}
-    found = first.result()
-    outages = made.pop(OUTAGES).to_pylist() if OUTAGES in made else []
-    made[result.QUARANTINED_ROW.name] = _in_order(found.rejected, result.QUARANTINED_ROW)
-    return Gold(made, found.events, found.errors, found.executions, outages)
+@dataclass(frozen=True)
+class _Journal:
+    """What is known before anything else: the events of the run, which say of faults what is to be looked for."""
+
+    events: list[dict[str, Any]]
+    seen: list[dict[str, Any]]
+    rejected: list[pa.Table]
+    damaged: dict[str, str]
+
+
+def _journal(bronze: Bronze, planned: list[str]) -> _Journal:
+    found = _Journal([], [], [arrow_schema(result.QUARANTINED_ROW.computed()).remove_metadata().empty_table()], {})
+    parts = [part for part, _ in file_parts(bronze, [EVENT])]
+    for chunk in read_parts(EVENT, parts, found.damaged.__setitem__):
+        good, bad = judged(chunk.rows, rules(EVENT, planned))
+        found.events.extend(good.to_pylist())
+        found.seen.extend(seen(EVENT, good, len(bad)).to_pylist())
+        if bad:
+            found.rejected.append(quarantined(EVENT, chunk, bad))
+    return found
+
+
+def _scan(
+    spark: SparkSession, bronze: Bronze, planned: list[str], after: Mapping[tuple[str, int], Sequence[After]]
+) -> Scan:
+    tables = [t for t in bronze.tables() if t is not EVENT]
+    ranges: dict[str, int] = {}
+    for table in (SEQUENCE, OUTCOME):
+        for segment in bronze.segments[table.name]:
+            ranges[segment.execution] = ranges.get(segment.execution, 0) + segment.rows
+    files = file_parts(bronze, tables)
+    cores = spark.sparkContext.defaultParallelism
+    weight = sum(w for _, w in files)
+    tasks = tasks_of(files, max(cores, min(weight >> 25, len(files))))
+    return Scan(
+        tasks=tasks or [[]],
+        rules={t.name: rules(t, planned) for t in tables},
+        splits={execution: split_for(n) for execution, n in ranges.items()},
+        faults=after,
+    )
+
+
+def _exact_outages(spark: SparkSession, scan: Scan, make: Make, found: Found) -> list[dict[str, Any]]:
+    """Rows of silence.OUTAGE with their execution. Where the longest silence is shorter than what was passed on, messages
+    are read again for finer ones."""
+    while True:
+        rows = [{"cell": c, "repeat": r} | row for (c, r), t in found.get(OUTAGES, []) for row in t.to_pylist()]
+        if all(row["exact"] for row in rows):
+            return rows
+        messages = [[part for part in task if part.table == "message"] for task in scan.tasks]
+        scan = replace(scan, tasks=[task for task in messages if task], rounds=scan.rounds + 1)
+        found = run(spark, scan, make)
 
 
 @contextmanager
@@ -83,67 +172,17 @@ def queries_at_once() -> Iterator[ThreadPoolExecutor]:
     pool.shutdown()
 
 
-@dataclass(frozen=True)
-class _First:
-    """What other tables and the verdict need to know before anything else."""
-
-    executions: list[ExecutionFacts]
-    events: list[dict[str, Any]]
-    errors: list[dict[str, Any]]
-    rejected: pa.Table
+def _tables(found: Found, name: str) -> list[pa.Table]:
+    return [rows for _, rows in found.get(name, [])]
 
 
-def _first(bronze: Bronze, silver: Mapping[str, Silver], facts: Callable[..., list[ExecutionFacts]]) -> _First:
-    row_counts = _row_counts(bronze, silver)
-    events = silver[EVENT.name].rows.toArrow().to_pylist()
-    rejected = arrow_schema(result.QUARANTINED_ROW.computed()).empty_table()
-    if not all(entry["good"] for entry in row_counts):
-        rejected = reduce(DataFrame.unionByName, [s.quarantined for s in silver.values()]).toArrow()
-    errors = _errors(silver[ERROR.name].rows).toArrow().to_pylist() if bronze.segments[ERROR.name] else []
-    executions = facts(groups=_groups(row_counts), events=events, rejected=rejected.to_pylist())
-    return _First(executions, events, errors, rejected)
+def _rows(found: Found, name: str) -> list[dict[str, Any]]:
+    return [row for table in _tables(found, name) for row in table.to_pylist()]
 
 
-def _queries(
-    spark: SparkSession, rows: Mapping[str, DataFrame], first: Future[_First]
-) -> Iterator[tuple[str, Callable[[], pa.Table]]]:
-    for table, frame in _frames(spark, rows, first):
-        yield table.name, _query(table, frame)
-    begun = faults.begun_faults(first.result().events)
-    if begun and MESSAGE.name in rows:
-        found = faults.outages(rows[MESSAGE.name], spark.createDataFrame(faults.begun_faults_table(begun)))
-        yield OUTAGES, found.toArrow
-
-
-def _frames(
-    spark: SparkSession, rows: Mapping[str, DataFrame], first: Future[_First]
-) -> Iterator[tuple[Table, DataFrame]]:
-    """The plan of every gold table, one by one: the first run while later ones are still being planned.
-
-    What needs no knowledge of the executions comes before `first` is waited for.
-    """
-    interval, activity, sequence = rows[INTERVAL.name], rows[ACTIVITY.name], rows[SEQUENCE.name]
-    samples = latency.samples(interval).cache()
-    per_second = latency.merged(samples, latency.SECOND_KEY, within=latency.PHASE_KEY).cache()
-    of_second = latency.latency_per_second(per_second)
-    yield result.LATENCY_PER_SECOND, of_second
-    rate = rates.rate_per_second(activity, interval).cache()
-    yield result.RATE_PER_SECOND, rate
-    per_phase = latency.merged(per_second, latency.PHASE_KEY).cache()
-    yield result.LATENCY_PER_PHASE, latency.latency_per_phase(per_phase)
-    yield result.LATENCY_HISTOGRAM, latency.latency_histogram(per_phase)
-    yield result.LATENCY_HEAT, latency.latency_heat(per_second)
-    yield result.STEADINESS, steadiness.steadiness(rate, of_second)
-    yield result.AGENT_HEALTH, agents.agent_health(activity, samples)
-    yield result.READING_PER_SECOND, readings.reading_per_second(rows[READING.name], rate)
-    accounted = spark.createDataFrame(facts_table(first.result().executions))
-    lanes = delivery.lanes(sequence, rows[OUTCOME.name], accounted).cache()
-    yield result.DELIVERY, delivery.delivery(lanes, activity, accounted)
-    yield result.LOST_RANGE, delivery.lost_range(lanes)
-
-
-def _query(table: Table, frame: DataFrame) -> Callable[[], pa.Table]:
-    return lambda: _in_order(frame.toArrow(), table)
+def _together(found: Found, name: str, table: Table) -> pa.Table:
+    schema = arrow_schema(table.computed()).remove_metadata()
+    return pa.concat_tables([schema.empty_table(), *(t.cast(schema) for t in _tables(found, name))])
 
 
 def _in_order(found: pa.Table, table: Table) -> pa.Table:
@@ -153,42 +192,41 @@ def _in_order(found: pa.Table, table: Table) -> pa.Table:
     return found.select(list(made.names())).cast(arrow_schema(made)).sort_by(keys)
 
 
-def _groups(row_counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _groups(counted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """(cell, repeat, group) of the consumers that left evidence; producers' rows have an empty group or none."""
-    found = {(b["cell"], b["repeat"], b["group"]) for b in row_counts if b["good"] and b["group"]}
+    found = {(row["cell"], row["repeat"], row["group"]) for row in counted if row["group"]}
     return [{"cell": cell, "repeat": repeat, "group": group} for cell, repeat, group in sorted(found)]
 
 
-def _errors(errors: DataFrame) -> DataFrame:
+def _errors(found: Found) -> list[dict[str, Any]]:
     """The commonest errors of each execution by kind, a few only."""
-    return (
-        errors.groupBy("cell", "repeat", "kind")
-        .agg(sf.sum("count").alias("count"), sf.first("text").alias("text"))
-        .orderBy(sf.desc("count"))
-        .limit(100)
+    by_kind: dict[tuple[str, int, str], dict[str, Any]] = {}
+    for row in _rows(found, "error"):
+        key = (row["cell"], row["repeat"], row["kind"])
+        known = by_kind.setdefault(key, row | {"count": 0})
+        known["count"] += row["count"]
+    return [row for _, row in sorted(by_kind.items(), key=lambda e: (-e[1]["count"], e[0]))][:MOST_ERRORS]
+
+
+def _arrivals(found: Found) -> list[dict[str, Any]]:
+    rows = pa.concat_tables([ARRIVALS.empty_table(), *_tables(found, "arrivals")])
+    summed = rows.group_by(["cell", "repeat", "group"]).aggregate(
+        [("received", "sum"), ("first_mono_ns", "min"), ("last_mono_ns", "max")]
     )
+    return list(summed.select([0, 1, 2, 3, 4, 5]).rename_columns(ARRIVALS.names).to_pylist())
 
 
-def _row_counts(bronze: Bronze, silver: Mapping[str, Silver]) -> list[dict[str, Any]]:
-    """Rows by table, good or not, execution and group: {table, good, cell, repeat, group, n}.
-
-    Raises unless bronze = silver + quarantined for every table.
-    """
-    read = [t for t in bronze.tables() if bronze.segments[t.name]]
-    counted = reduce(DataFrame.unionByName, [silver[t.name].counted() for t in read])
-    key = ("table", "good", "cell", "repeat", "group")
-    row_counts: list[dict[str, Any]] = counted.groupBy(*key).agg(sf.count("*").alias("n")).toArrow().to_pylist()
-    check_counts({t.name: bronze.rows(t) for t in read}, row_counts)
-    return row_counts
-
-
-def check_counts(bronze_rows: Mapping[str, int], layers: list[dict[str, Any]]) -> None:
-    """Raise unless for every table the rows of its files are all in silver or in quarantine."""
+def check_counts(bronze_rows: Mapping[str, int], layers: Sequence[Mapping[str, Any]]) -> None:
+    """Raise unless for every table the rows of its files are all in silver or in quarantine. `layers` are rows of
+    scan.SEEN."""
     found = dict.fromkeys(bronze_rows, 0)
     for row in layers:
-        found[row["table"]] += row["n"]
+        found[row["table"]] += row["good"] + row["set_aside"]
     wrong = [
         f"{t}: {bronze_rows[t]} rows in files, {n} after checking" for t, n in found.items() if n != bronze_rows[t]
     ]
     if wrong:
         raise MeasurementError("evidence changed while it was read: " + "; ".join(wrong), hint="analyze the run again")
+
+
+__all__ = ["Gold", "SEEN", "check_counts", "make_gold", "queries_at_once"]

@@ -6,24 +6,21 @@ would be hundreds of times as many, each with its key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
+import pyarrow.compute as pc
 
-from brokerlab.evidence.tables import AGENT, INTERVAL
+from brokerlab.evidence.tables import AGENT
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.histogram import SUB_BUCKET_BITS
 from brokerlab.model.metrics import FROM_SCHEDULE, FROM_SEND, MEASURE_TABLE, Measure
 from brokerlab.model.quantiles import SHARES
 from brokerlab.model.tables import Column, Table
 from brokerlab.pipeline.merging import Histograms, band_bounds_ns, bands, merge, quantiles_ns
-from brokerlab.pipeline.schema import declared, spark_schema
-from brokerlab.results.tables import LATENCY_HEAT, LATENCY_HISTOGRAM, LATENCY_PER_PHASE, LATENCY_PER_SECOND
+from brokerlab.results.tables import LATENCY_PER_PHASE, LATENCY_PER_SECOND
 
 SECOND_KEY = ("cell", "repeat", "second_unix_s", "phase", "measure", "group")
 PHASE_KEY = ("cell", "repeat", "phase", "measure", "group")
@@ -31,7 +28,7 @@ _COLUMNS = {c.name: c for c in (*AGENT, *LATENCY_PER_SECOND.columns, *LATENCY_PE
 
 
 def merged_table(key: tuple[str, ...]) -> Table:
-    """What `merged` makes: a histogram and exact figures of the same samples; without any, `min_ns` and `max_ns` are null,
+    """What `merging` makes: a histogram and exact figures of the same samples; without any, `min_ns` and `max_ns` are null,
     so that they do not count when it is merged again."""
     columns = (
         Column("buckets", "array<int>", "1", "bucket numbers with a count, ascending"),
@@ -44,44 +41,37 @@ def merged_table(key: tuple[str, ...]) -> Table:
     return Table("merged_latency", "Histograms added up by a key.", (*known, *columns))
 
 
-def samples(interval: DataFrame) -> DataFrame:
+def samples(interval: pa.Table) -> pa.Table:
     """interval with its histograms one below the other: agent, SECOND_KEY, buckets, counts, and exact sums.
 
     An interval row has one counter of negatives from the scheduled time and one from the hand-over: they belong to the
     end-to-end latency of a consumer and to the publish latency of a producer.
     """
-    key = ("agent", "cell", "repeat", "second_unix_s", "phase", "group")
-    below = sf.inline(sf.array(*[_of_measure(measure) for measure in MEASURE_TABLE]))  # one scan, not one per measure
-    made = declared(interval, INTERVAL).select(*key, below)
-    return made.where((sf.size("buckets") > 0) | (sf.col("negative") > 0))
+    return pa.concat_tables([_of_measure(interval, measure) for measure in MEASURE_TABLE])
 
 
-def _of_measure(of: Measure) -> SparkColumn:
+def _of_measure(interval: pa.Table, of: Measure) -> pa.Table:
     measure, negative = of.key, "negative_from_send" if of.key in FROM_SEND else "negative"
     counts_negatives = {"acknowledged": "producer", "received": "consumer"}.get(of.ends, "")
-    any_sample = sf.size(f"{measure}_bucket") > 0
-    return sf.struct(
-        sf.lit(measure).alias("measure"),
-        sf.col(f"{measure}_bucket").alias("buckets"), sf.col(f"{measure}_count").alias("counts"),
-        sf.when(sf.col("role") == counts_negatives, sf.col(negative)).otherwise(sf.lit(0)).alias("negative"),
-        sf.when(any_sample, sf.col(f"{measure}_min_ns")).alias("min_ns"),
-        sf.when(any_sample, sf.col(f"{measure}_max_ns")).alias("max_ns"),
-        sf.col(f"{measure}_sum_ns").alias("sum_ns"),
-    )  # fmt: skip
-
-
-def merged(samples: DataFrame, key: tuple[str, ...], within: tuple[str, ...] | None = None) -> DataFrame:
-    """Rows of merged_table(key) from rows of `samples` or of another merged table.
-
-    One call of Python gets the rows of `within`, which has fewer columns than the key: a call for every second of
-    every agent would be mostly calling.
-    """
-    rows = samples.select(*key, "buckets", "counts", "negative", "min_ns", "max_ns", "sum_ns")
-    return rows.groupBy(*(within or key)).applyInArrow(merging(key), spark_schema(merged_table(key)))
+    negatives = pc.if_else(pc.equal(interval["role"], counts_negatives), interval[negative], 0)
+    any_sample = pc.greater(pc.list_value_length(interval[f"{measure}_bucket"]), 0)
+    rows = pa.table(
+        {
+            **{name: interval[name] for name in ("agent", *SECOND_KEY) if name != "measure"},
+            "measure": pa.repeat(measure, len(interval)),
+            "buckets": interval[f"{measure}_bucket"].cast(pa.list_(pa.int32())),
+            "counts": interval[f"{measure}_count"].cast(pa.list_(pa.int64())),
+            "negative": negatives.cast(pa.int64()),
+            "min_ns": pc.if_else(any_sample, interval[f"{measure}_min_ns"], None),
+            "max_ns": pc.if_else(any_sample, interval[f"{measure}_max_ns"], None),
+            "sum_ns": interval[f"{measure}_sum_ns"],
+        }
+    )
+    return rows.filter(pc.or_(any_sample, pc.greater(negatives, 0)))
 
 
 def merging(key: tuple[str, ...]) -> Callable[[pa.Table], pa.Table]:
-    """The function behind `merged`, on Arrow tables."""
+    """A function that makes rows of merged_table(key) of rows of `samples` or of another merged table."""
     schema = arrow_schema(merged_table(key)).remove_metadata()
 
     def merge_rows(rows: pa.Table) -> pa.Table:
@@ -123,39 +113,40 @@ def _histogram_columns(rows: pa.Table, members: pa.ListArray) -> tuple[np.ndarra
     return owner, len(members), buckets.flatten().to_numpy().astype(np.int64), counts.flatten().to_numpy()
 
 
-def latency_per_second(per_second: DataFrame) -> DataFrame:
+def latency_per_second(per_second: pa.Table) -> pa.Table:
     """`per_second` is merged by SECOND_KEY."""
-    return declared(per_second.where(sf.col("count") > 0), LATENCY_PER_SECOND)
+    return _with_samples(per_second)
 
 
-def latency_per_phase(per_phase: DataFrame) -> DataFrame:
+def latency_per_phase(per_phase: pa.Table) -> pa.Table:
     """`per_phase` is merged by PHASE_KEY. Only-negative samples leave quantiles of 0."""
-    return declared(per_phase.na.fill(0, ["min_ns", "max_ns"]), LATENCY_PER_PHASE)
+    return with_columns(per_phase, {name: pc.fill_null(per_phase[name], 0) for name in ("min_ns", "max_ns")})
 
 
-def latency_histogram(per_phase: DataFrame) -> DataFrame:
-    arrays = per_phase.where(sf.col("count") > 0).select(
-        *PHASE_KEY, sf.col("buckets").alias("bucket"), sf.col("counts").alias("count"),
-        sf.lit(SUB_BUCKET_BITS).alias("sub_bucket_bits"),
-    )  # fmt: skip
-    return declared(arrays, LATENCY_HISTOGRAM)
+def latency_histogram(per_phase: pa.Table) -> pa.Table:
+    some = _with_samples(per_phase)
+    bits = pa.repeat(pa.scalar(SUB_BUCKET_BITS, pa.int32()), len(some))
+    return with_columns(some, {"bucket": some["buckets"], "count": some["counts"], "sub_bucket_bits": bits})
 
 
-def latency_heat(per_second: DataFrame) -> DataFrame:
+def latency_heat(per_second: pa.Table) -> pa.Table:
     """Coarse bands for a heat map of each measure from the scheduled time."""
-    rows = per_second.where(sf.col("measure").isin(*FROM_SCHEDULE)).select(*SECOND_KEY, "buckets", "counts")
-    return rows.mapInArrow(_heat, spark_schema(LATENCY_HEAT))
+    rows = per_second.filter(pc.is_in(per_second["measure"], pa.array(FROM_SCHEDULE)))
+    buckets, counts = rows["buckets"].combine_chunks(), rows["counts"].combine_chunks()
+    offsets = np.concatenate([[0], np.cumsum(buckets.value_lengths().to_numpy())])
+    fine = Histograms(offsets, buckets.flatten().to_numpy().astype(np.int64), counts.flatten().to_numpy())
+    coarse = bands(fine)
+    lower_ns, upper_ns = band_bounds_ns(coarse.bucket)
+    keys = rows.select(list(SECOND_KEY)).take(pa.array(coarse.owner()))
+    return with_columns(
+        keys, {"band": coarse.bucket, "lower_ns": lower_ns, "upper_ns": upper_ns, "count": coarse.count}
+    )
 
 
-def _heat(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    schema = arrow_schema(LATENCY_HEAT.computed()).remove_metadata()
-    for batch in batches:
-        buckets, counts = batch["buckets"], batch["counts"]
-        offsets = np.concatenate([[0], np.cumsum(buckets.value_lengths().to_numpy())])
-        fine = Histograms(offsets, buckets.flatten().to_numpy().astype(np.int64), counts.flatten().to_numpy())
-        coarse = bands(fine)
-        lower_ns, upper_ns = band_bounds_ns(coarse.bucket)
-        found = {"band": coarse.bucket, "lower_ns": lower_ns, "upper_ns": upper_ns, "count": coarse.count}
-        keys = batch.select(list(SECOND_KEY)).take(pa.array(coarse.owner()))
-        columns = {name: found[name] if name in found else keys[name] for name in schema.names}
-        yield pa.record_batch({name: pa.array(columns[name]) for name in columns}).cast(schema)
+def with_columns(rows: pa.Table, columns: Mapping[str, object]) -> pa.Table:
+    """The rows with these columns, in place of those of the same name."""
+    return pa.table({name: rows[name] for name in rows.column_names} | dict(columns))
+
+
+def _with_samples(merged: pa.Table) -> pa.Table:
+    return merged.filter(pc.greater(merged["count"], 0))

@@ -2,60 +2,60 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from brokerlab.evidence.tables import ACTIVITY, INTERVAL
-from brokerlab.model.plan import Phase
-from brokerlab.pipeline.schema import declared
-from brokerlab.results.tables import RATE_PER_SECOND
+from brokerlab.model.phases import MEASURE, PHASES
 
-PHASES = [p.value for p in Phase]
-_COUNTERS = ("sent", "acknowledged", "rejected", "unknown", "received", "bytes", "buffer_full")
+KEY = ("cell", "repeat", "second_unix_s", "role", "group")
+COUNTERS = ("sent", "acknowledged", "rejected", "unknown", "received", "bytes", "buffer_full", "cpu_ns")
 
 
-def rate_per_second(activity: DataFrame, interval: DataFrame) -> DataFrame:
-    """One row per (cell, repeat, second, role, group). `due` comes from interval, the rest from activity.
+def rate_per_second(activity: pa.Table, due: pa.Table) -> pa.Table:
+    """One row per (cell, repeat, second, role, group). `due` has KEY, phase and due of `interval`, the rest comes from
+    activity.
 
     A second in which a phase begins has messages of both; it gets the phase at its start, which is the earlier one.
     """
-    keys = ("cell", "repeat", "second_unix_s", "role", "group")
-    done = declared(activity, ACTIVITY).select(
-        *keys, phase_number("phase").alias("at_start"), sf.lit(None).cast("int").alias("scheduled_in"),
-        sf.lit(0).cast("long").alias("due"), *_COUNTERS,
-    )  # fmt: skip
-    scheduled = declared(interval, INTERVAL).select(
-        *keys, sf.lit(None).cast("int").alias("at_start"), phase_number("phase").alias("scheduled_in"),
-        "due", *[sf.lit(0).cast("long").alias(c) for c in _COUNTERS],
-    )  # fmt: skip
-    summed = (
-        done.unionByName(scheduled)
-        .groupBy(*keys)
-        .agg(
-            sf.coalesce(sf.min("at_start"), sf.min("scheduled_in")).alias("number"),
-            *[sf.sum(c).alias(c) for c in ("due", *_COUNTERS)],
-        )
+    nothing = pa.scalar(0, pa.int64())
+    cpu_ns = pc.add(activity["cpu_user_ns"], activity["cpu_system_ns"])
+    done = activity.append_column("cpu_ns", cpu_ns).select([*KEY, *COUNTERS])
+    done = done.append_column("due", pa.repeat(nothing, len(done)))
+    done = done.append_column("at_start", phase_number(activity["phase"]))
+    done = done.append_column("scheduled_in", pa.nulls(len(done), pa.int32()))
+    scheduled = due.select([*KEY, "due"])
+    for name in COUNTERS:
+        scheduled = scheduled.append_column(name, pa.repeat(nothing, len(scheduled)))
+    scheduled = scheduled.append_column("at_start", pa.nulls(len(scheduled), pa.int32()))
+    scheduled = scheduled.append_column("scheduled_in", phase_number(due["phase"]))
+    rows = pa.concat_tables([done, scheduled.select(done.column_names)])
+    sums = [(name, "sum") for name in ("due", *COUNTERS)]
+    summed = rows.group_by(list(KEY), use_threads=False).aggregate(
+        [*sums, ("at_start", "min"), ("scheduled_in", "min")]
     )
-    return declared(summed.withColumn("phase", phase_name("number")), RATE_PER_SECOND)
+    number = pc.coalesce(summed["at_start_min"], summed["scheduled_in_min"])
+    return pa.table(
+        {
+            **{name: summed[name] for name in KEY},
+            "phase": pa.array(PHASES).take(number),
+            **{name: summed[f"{name}_sum"] for name in ("due", *COUNTERS)},
+        }
+    )
 
 
-def phase_number(name: str) -> Column:
+def phase_number(phase: pa.ChunkedArray) -> pa.ChunkedArray:
     """0, 1, 2 for warm_up, measure, drain: phases in their order."""
-    return sf.array_position(sf.array(*[sf.lit(p) for p in PHASES]), sf.col(name)).cast("int") - 1
+    return pc.index_in(phase, pa.array(PHASES))
 
 
-def phase_name(number: str) -> Column:
-    return sf.element_at(sf.array(*[sf.lit(p) for p in PHASES]), sf.col(number) + 1)
-
-
-def measured_seconds(rates: DataFrame) -> DataFrame:
-    """(cell, repeat, first_measured, last_measured): the whole seconds of the measure phase.
+def measured_seconds(rates: pa.Table) -> tuple[int, int] | None:
+    """First and last of the whole seconds of the measure phase of an execution; None without one.
 
     A second is labelled with the phase at its start, so the last one labelled `measure` may run into the drain: it is
     left out. A phase of one second keeps it.
     """
-    labelled = rates.where(sf.col("phase") == Phase.MEASURE.value).groupBy("cell", "repeat")
-    bounds = labelled.agg(sf.min("second_unix_s").alias("first_measured"), sf.max("second_unix_s").alias("last"))
-    return bounds.select(
-        "cell", "repeat", "first_measured", sf.greatest("first_measured", sf.col("last") - 1).alias("last_measured")
-    )
+    seconds = rates.filter(pc.equal(rates["phase"], MEASURE))["second_unix_s"]
+    if not len(seconds):
+        return None
+    first, last = pc.min(seconds).as_py(), pc.max(seconds).as_py()
+    return first, max(first, last - 1)

@@ -2,52 +2,71 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as sf
+import math
+from decimal import ROUND_HALF_UP, Decimal
 
-from brokerlab.evidence.tables import READING
-from brokerlab.model.plan import Phase
-from brokerlab.pipeline.schema import declared
-from brokerlab.results.tables import READING_PER_SECOND
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerlab.model.phases import DRAIN, MEASURE, WARM_UP
 
 DECIMALS = 9  # the mean of a second must not depend on the order of its rows
+_STEP = Decimal(1).scaleb(-DECIMALS)
 _SERIES = ("cell", "repeat", "subject", "metric", "unit")
+_READ = (*_SERIES, "second_unix_s", "value")
 
 
-def reading_per_second(reading: DataFrame, rates: DataFrame) -> DataFrame:
-    """Gauges as the mean of the second; counters (`..._total`) as increase / time since the reading before.
+def reading_per_second(reading: pa.Table, rates: pa.Table) -> pa.Table:
+    """Of one execution: gauges as the mean of the second; counters (`..._total`) as increase / time since the reading
+    before.
 
     A counter that falls has been restarted: that step is left out. `rates` is rate_per_second, which says when phases
     began; readings before the measure phase count as warm-up, those after it as drain.
     """
-    rows = declared(reading, READING)
-    counter = sf.col("metric").endswith("_total")
-    seconds = (
-        rows.where(~counter).select(*_SERIES, "second_unix_s", "value").unionByName(_increases(rows.where(counter)))
+    counter = pc.ends_with(reading["metric"], "_total")
+    gauges = reading.filter(pc.invert(counter)).select(list(_READ))
+    seconds = pa.concat_tables([gauges, _increases(reading.filter(counter))])
+    means = seconds.group_by([*_SERIES, "second_unix_s"], use_threads=False).aggregate([("value", "mean")])
+    rounded = [_rounded(value) for value in means["value_mean"].to_pylist()]
+    return pa.table(
+        {
+            **{name: means[name] for name in (*_SERIES, "second_unix_s")},
+            "phase": _phase(means["second_unix_s"], rates),
+            "value": pa.array(rounded, pa.float64()),
+        }
     )
-    means = seconds.groupBy(*_SERIES, "second_unix_s").agg(sf.round(sf.avg("value"), DECIMALS).alias("value"))
-    measured = rates.where(sf.col("phase") == Phase.MEASURE.value).groupBy("cell", "repeat")
-    bounds = measured.agg(sf.min("second_unix_s").alias("begin"), sf.max("second_unix_s").alias("end"))
-    phase = (
-        sf.when(sf.col("second_unix_s") > sf.col("end"), sf.lit(Phase.DRAIN.value))
-        .when(sf.col("second_unix_s") >= sf.col("begin"), sf.lit(Phase.MEASURE.value))
-        .otherwise(sf.lit(Phase.WARM_UP.value))
-    )
-    joined = means.join(sf.broadcast(bounds), ["cell", "repeat"], "left").withColumn("phase", phase)
-    return declared(joined, READING_PER_SECOND)
 
 
-def _increases(counters: DataFrame) -> DataFrame:
+def _rounded(value: float) -> float:
+    """To DECIMALS, halves up, of the number as it is written: what Spark's `round` gives."""
+    if value.is_integer() or not math.isfinite(value):
+        return value
+    return float(Decimal(repr(value)).quantize(_STEP, ROUND_HALF_UP))
+
+
+def _phase(second: pa.ChunkedArray, rates: pa.Table) -> pa.ChunkedArray:
+    measured = rates.filter(pc.equal(rates["phase"], MEASURE))["second_unix_s"]
+    if not len(measured):
+        return pa.repeat(WARM_UP, len(second))
+    after = pc.greater(second, pc.max(measured))
+    return pc.if_else(after, DRAIN, pc.if_else(pc.greater_equal(second, pc.min(measured)), MEASURE, WARM_UP))
+
+
+def _increases(counters: pa.Table) -> pa.Table:
     """The counters' readings as rates, renamed ..._total -> ..._per_s, unit u -> u/s."""
-    along = Window.partitionBy(*_SERIES).orderBy("at_mono_ns")
-    elapsed_s = (sf.col("at_mono_ns") - sf.lag("at_mono_ns").over(along)) / 1e9
-    steps = counters.withColumn("step", sf.col("value") - sf.lag("value").over(along)).withColumn(
-        "elapsed_s", elapsed_s
-    )
-    return steps.where((sf.col("step") >= 0) & (sf.col("elapsed_s") > 0)).select(
-        "cell", "repeat", "subject",
-        sf.regexp_replace("metric", "_total$", "_per_s").alias("metric"),
-        sf.concat("unit", sf.lit("/s")).alias("unit"),
-        "second_unix_s",
-        (sf.col("step") / sf.col("elapsed_s")).alias("value"),
-    )  # fmt: skip
+    along = counters.sort_by([(name, "ascending") for name in (*_SERIES, "at_mono_ns")])
+    same = np.ones(max(len(along) - 1, 0), bool)
+    for name in _SERIES:
+        code = along[name].combine_chunks().dictionary_encode().indices.to_numpy()
+        same &= np.diff(code) == 0
+    step = np.diff(along["value"].to_numpy())
+    elapsed_s = np.diff(along["at_mono_ns"].to_numpy()) / 1e9
+    kept = np.flatnonzero(same & (step >= 0) & (elapsed_s > 0))
+    rows = along.take(pa.array(kept + 1))
+    columns = {name: rows[name] for name in _READ} | {
+        "metric": pc.replace_substring_regex(rows["metric"], "_total$", "_per_s"),
+        "unit": pc.binary_join_element_wise(rows["unit"], "/s", ""),
+        "value": pa.array(step[kept] / elapsed_s[kept]),
+    }
+    return pa.table(columns)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     DoubleType,
@@ -28,6 +29,7 @@ _TYPES: dict[str, DataType] = {
     "long": LongType(),
     "double": DoubleType(),
     "boolean": BooleanType(),
+    "binary": BinaryType(),
     "array<int>": ArrayType(IntegerType()),
     "array<long>": ArrayType(LongType()),
     "array<double>": ArrayType(DoubleType()),

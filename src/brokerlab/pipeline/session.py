@@ -52,7 +52,11 @@ SETTINGS = {
 }
 
 # C1 and the serial collector start faster; the jobs are too short for the optimising compiler to pay.
-JVM_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=off")
+# C1 alone would have 48 MB for compiled code: from the fourth analysis in a session on it was full.
+JVM_FLAGS = (
+    "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable",
+    "-Xlog:all=off",
+)  # fmt: skip
 
 _LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -158,6 +162,8 @@ def _stop(session: SparkSession, archive: _ClassArchive) -> None:
         return
     if process.stdin is not None:
         process.stdin.close()  # the JVM ends when its standard input does
+    if not archive.is_being_made():
+        process.kill()  # the session is stopped, and what is left on the way out takes half a second
     try:
         process.wait(timeout=JVM_END_LIMIT_S)
     except subprocess.TimeoutExpired:
@@ -249,6 +255,10 @@ class _ClassArchive:
         return [
             f"-XX:SharedArchiveFile={self.file}" if self.file.exists() else f"-XX:ArchiveClassesAtExit={self.temporary}"
         ]
+
+    def is_being_made(self) -> bool:
+        """The JVM writes it as it ends."""
+        return any(flag.startswith("-XX:ArchiveClassesAtExit") for flag in self.flags())
 
     def keep(self, *, made: bool) -> None:
         """Give the archive its name if the JVM ended well; else drop it, and the next session tries again."""

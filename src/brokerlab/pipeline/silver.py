@@ -5,7 +5,6 @@ Rules are SQL text: one round trip to the JVM for a table's rules instead of hun
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -15,6 +14,19 @@ from brokerlab.model.histogram import SUB_BUCKET_BITS
 from brokerlab.model.metrics import MEASURES
 from brokerlab.model.plan import Phase, Role
 from brokerlab.model.tables import Table
+from brokerlab.pipeline.rules import (
+    ANumber,
+    Equal,
+    InOrder,
+    NoNegativeElement,
+    NotNegative,
+    OneOf,
+    Planned,
+    Positive,
+    Present,
+    Rule,
+    SameLength,
+)
 from brokerlab.pipeline.schema import declared
 from brokerlab.results.tables import QUARANTINED_ROW
 
@@ -54,54 +66,44 @@ class Silver:
 def validated(bronze: DataFrame, table: Table, executions: list[str]) -> Silver:
     """Judge `bronze` (rows of `table`) by the rules below. `executions` are the planned ones ("c01-r1")."""
     cases = ", ".join(
-        f"CASE WHEN coalesce({broken}, true) THEN '{reason}' END" for reason, broken in rules(table, executions)
+        f"CASE WHEN coalesce({rule.sql()}, true) THEN '{rule.reason}' END" for rule in rules(table, executions)
     )
     reason = sf.expr(f"array_join(array({cases}), '; ')")
     return Silver(table, declared(bronze, table).withColumn(_REASON, reason))
 
 
-def rules(table: Table, executions: list[str]) -> list[tuple[str, str]]:
-    """(reason, SQL condition that is true for a row to be set aside). A condition that is null counts as true."""
+def rules(table: Table, executions: list[str]) -> list[Rule]:
+    """What a row of `table` must keep."""
     names = set(table.names())
-    required = [f"`{c.name}`" for c in table.columns if not c.nullable]
-    found = [("a value is missing", " OR ".join(f"{name} IS NULL" for name in required))]
+    found: list[Rule] = [Present("a value is missing", tuple(c.name for c in table.columns if not c.nullable))]
     if {"cell", "repeat"} <= names:
-        found.append(("no such execution in the plan", f"concat(cell, '-r', repeat) NOT IN ({_quoted(executions)})"))
+        found.append(Planned("no such execution in the plan", tuple(executions)))
     if "phase" in names:
-        found.append(("unknown phase", f"phase NOT IN ({_quoted([p.value for p in Phase])})"))
+        found.append(OneOf("unknown phase", "phase", tuple(p.value for p in Phase)))
     if "role" in names:
-        found.append(("unknown role", f"role NOT IN ({_quoted([r.value for r in Role])})"))
+        found.append(OneOf("unknown role", "role", tuple(r.value for r in Role)))
     if table.name == "outcome":
-        found.append(("unknown outcome", f"outcome NOT IN ({_quoted(OUTCOMES)})"))
+        found.append(OneOf("unknown outcome", "outcome", OUTCOMES))
     if {"first", "last"} <= names:
-        found.append(("first after last", "`first` > `last`"))
+        found.append(InOrder("first after last", "first", "last"))
     if "elapsed_ns" in names:
-        found.append(("no time elapsed", "elapsed_ns <= 0"))
+        found.append(Positive("no time elapsed", "elapsed_ns"))
     if table.name == "reading":
-        found.append(("value is not a number", "isnan(value)"))
-    counters = [
-        f"`{c.name}`"
-        for c in table.columns
-        if c.type in ("int", "long") and not c.nullable and c.name not in MAY_BE_NEGATIVE
-    ]
-    found.append(("a counter is negative", " OR ".join(f"{c} < 0" for c in counters)))
+        found.append(ANumber("value is not a number", "value"))
+    counters = tuple(
+        c.name for c in table.columns if c.type in ("int", "long") and not c.nullable and c.name not in MAY_BE_NEGATIVE
+    )
+    if counters:
+        found.append(NotNegative("a counter is negative", counters))
     if "sub_bucket_bits" in names:
-        found.append((f"sub_bucket_bits is not {SUB_BUCKET_BITS}", f"sub_bucket_bits != {SUB_BUCKET_BITS}"))
+        found.append(Equal(f"sub_bucket_bits is not {SUB_BUCKET_BITS}", "sub_bucket_bits", SUB_BUCKET_BITS))
         found += [rule for measure in MEASURES for rule in _histogram_rules(measure)]
-    return [(reason, broken) for reason, broken in found if broken]
+    return found
 
 
-def _histogram_rules(measure: str) -> list[tuple[str, str]]:
+def _histogram_rules(measure: str) -> list[Rule]:
     bucket, count = f"{measure}_bucket", f"{measure}_count"
     return [
-        (f"{measure}: bucket and count differ in length", f"size({bucket}) != size({count})"),
-        (
-            f"{measure}: negative bucket or count",
-            f"coalesce(least(array_min({bucket}), array_min({count})) < 0, false)",
-        ),
+        SameLength(f"{measure}: bucket and count differ in length", bucket, count),
+        NoNegativeElement(f"{measure}: negative bucket or count", (bucket, count)),
     ]
-
-
-def _quoted(words: Iterable[str]) -> str:
-    """Words as SQL strings; the plan's names have no quotes, and any that did would not match evidence either."""
-    return ", ".join("'" + word.replace("'", "") + "'" for word in words)

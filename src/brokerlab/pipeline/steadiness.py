@@ -6,12 +6,18 @@ logarithms a difference is already relative, so spread and slope are not divided
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as sf
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.metrics import LATENCIES
 from brokerlab.pipeline.rates import measured_seconds
-from brokerlab.pipeline.schema import declared
 from brokerlab.results.tables import LOG_P99, STEADINESS
 
 FEWEST_SECONDS = 5
@@ -26,115 +32,118 @@ SHIFT_LIMIT = 0.05
 SHIFT_LIMIT_LOG = 0.2
 CUSUM_LIMIT = 1.36  # 95th percentile of the largest excursion of a Brownian bridge (Kolmogorov)
 DECIMALS = 9  # sums of doubles depend on the order of rows in their last digits; files must not
-_SERIES = ("cell", "repeat", "series")
+Doubles = npt.NDArray[np.float64]
 
 
-def steadiness(rates: DataFrame, latency: DataFrame) -> DataFrame:
-    """One row per series. `rates` is rate_per_second, `latency` is latency_per_second (worst group of each second)."""
-    per_series = _shape(_walked(_points(rates, latency)))
-    is_log = sf.col("series").endswith(LOG_P99)
-    scale = sf.when(is_log, sf.lit(1.0)).otherwise(sf.abs("mean"))
-    relative = {
-        name: sf.when(scale > 0, sf.col(name) / scale).otherwise(sf.lit(0.0)) for name in ("deviation", "slope")
-    }
-    scaled = per_series.select(
-        *_SERIES, "seconds", "mean", "noise", "cusum", "shift", "shift_second", is_log.alias("is_log"),
-        scale.alias("scale"), relative["deviation"].alias("variation"),
-        (relative["slope"] * 60).alias("slope_per_minute"),
-    )  # fmt: skip
-    shift_limit = sf.when(sf.col("is_log"), sf.lit(SHIFT_LIMIT_LOG)).otherwise(sf.lit(SHIFT_LIMIT))
-    stands_out = (sf.col("cusum") > CUSUM_LIMIT) & (sf.abs("shift") > shift_limit * sf.col("scale"))
-    change = sf.when(stands_out, sf.col("shift_second")).otherwise(sf.lit(-1))
-    labelled = _labelled(scaled.withColumn("change_second", change))
-    rounded = {name: sf.round(name, DECIMALS) for name in ("mean", "variation", "slope_per_minute")}
-    return declared(labelled.withColumns(rounded), STEADINESS)
-
-
-def _points(rates: DataFrame, latency: DataFrame) -> DataFrame:
-    """(cell, repeat, series, second_unix_s, x) for the whole seconds of the measure phase.
-
-    A second in which no agent wrote anything is a second with zero messages; a second without samples has no p99.
-    """
+def steadiness(rates: pa.Table, latency: pa.Table) -> pa.Table:
+    """One row per series of an execution. `rates` is rate_per_second, `latency` is latency_per_second (the worst group of
+    each second)."""
+    schema = arrow_schema(STEADINESS.computed()).remove_metadata()
     bounds = measured_seconds(rates)
-    key = ("cell", "repeat", "second_unix_s")
-    measured = bounds.select("cell", "repeat", sf.explode(sf.sequence("first_measured", "last_measured")).alias(key[2]))
-    count = sf.when(sf.col("role") == "producer", sf.col("sent")).otherwise(sf.col("received"))
-    name = sf.when(sf.col("role") == "producer", sf.lit("sent")).otherwise(sf.lit("received"))
-    counted = (
-        rates.select(*key, name.alias("series"), count.alias("x"))
-        .groupBy(*key, "series")
-        .agg(sf.sum("x").cast("double").alias("x"))
-    )
-    wanted = measured.join(sf.broadcast(counted.select(*_SERIES).distinct()), ["cell", "repeat"])
-    counts = wanted.join(sf.broadcast(counted), [*key, "series"], "left").na.fill(0.0, ["x"])
-    worst = latency.where(sf.col("measure").isin(*LATENCIES) & (sf.col("p99_ns") > 0)).groupBy(*key, "measure")
-    logs = worst.agg(sf.log(sf.max("p99_ns")).alias("x")).withColumn("series", sf.concat("measure", sf.lit(LOG_P99)))
-    columns = (*_SERIES, "second_unix_s", "x")
-    return counts.select(*columns).unionByName(logs.join(sf.broadcast(measured), list(key)).select(*columns))
+    if bounds is None:
+        return schema.empty_table()
+    where = {name: rates[name][0].as_py() for name in ("cell", "repeat")}
+    points = [*_counts(rates, *bounds), *_logarithms(latency, *bounds)]
+    return pa.Table.from_pylist([where | _judged(series, second, x) for series, second, x in points], schema)
 
 
-def _walked(points: DataFrame) -> DataFrame:
-    """Each point with its place in the series: seconds since the first, and the sum and number of points up to it."""
-    all_of = Window.partitionBy(*_SERIES)
-    along = all_of.orderBy("second_unix_s")
-    up_to = along.rowsBetween(Window.unboundedPreceding, 0)
-    # From the series' first second: squares of UNIX seconds would eat the digits that count.
-    elapsed_s = (sf.col("second_unix_s") - sf.min("second_unix_s").over(all_of)).cast("double")
-    return points.select(
-        *_SERIES, "x", elapsed_s.alias("elapsed_s"), sf.lead("second_unix_s").over(along).alias("next_second"),
-        sf.sum("x").over(up_to).alias("before"), sf.count("x").over(up_to).alias("k"),
-        sf.sum("x").over(all_of).alias("all"), sf.count("x").over(all_of).alias("n"),
-        sf.coalesce(sf.stddev_samp("x").over(all_of), sf.lit(0.0)).alias("deviation"),
-    )  # fmt: skip
+def _counts(rates: pa.Table, first: int, last: int) -> Iterator[tuple[str, Doubles, Doubles]]:
+    """(series, seconds, messages). A second in which no agent wrote anything is a second with zero messages."""
+    producers = pc.equal(rates["role"], "producer")
+    for series, rows in (("sent", rates.filter(producers)), ("received", rates.filter(pc.invert(producers)))):
+        if not len(rows):
+            continue
+        second, count = rows["second_unix_s"].to_numpy(), rows[series].to_numpy()
+        inside = (second >= first) & (second <= last)
+        summed = np.bincount(second[inside] - first, weights=count[inside], minlength=last - first + 1)
+        yield series, np.arange(first, last + 1, dtype=np.float64), summed.astype(np.float64)
 
 
-def _shape(walked: DataFrame) -> DataFrame:
-    """One row per series: mean, deviation, slope per second, noise around the line, and the best place for one change.
+def _logarithms(latency: pa.Table, first: int, last: int) -> Iterator[tuple[str, Doubles, Doubles]]:
+    """(series, seconds, log of p99). A second without samples has none."""
+    for measure in LATENCIES:
+        rows = latency.filter(pc.and_(pc.equal(latency["measure"], measure), pc.greater(latency["p99_ns"], 0)))
+        worst = (
+            rows.group_by("second_unix_s", use_threads=False).aggregate([("p99_ns", "max")]).sort_by("second_unix_s")
+        )
+        second, p99_ns = (worst[name].to_numpy().astype(np.float64) for name in ("second_unix_s", "p99_ns_max"))
+        inside = (second >= first) & (second <= last)
+        if inside.any():
+            yield measure + LOG_P99, second[inside], np.log(p99_ns[inside])
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Of one series: slope per second, noise around the line, and the best place for one change.
 
     That place is where the running sum of deviations from the mean is farthest from zero: `shift_second` is the first
     second after it, `shift` the mean after minus the mean before, `cusum` the excursion / (deviation x sqrt(n)).
     """
-    rest = sf.col("n") - sf.col("k")
-    shift = sf.when(rest > 0, (sf.col("all") - sf.col("before")) / rest - sf.col("before") / sf.col("k"))
-    away = sf.abs(sf.col("before") - sf.col("all") * sf.col("k") / sf.col("n"))
-    cusum = sf.when(sf.col("deviation") > 0, away / (sf.col("deviation") * sf.sqrt("n"))).otherwise(sf.lit(0.0))
-    shape = walked.groupBy(*_SERIES).agg(
-        sf.count("x").alias("seconds"),
-        sf.avg("x").alias("mean"),
-        sf.first("deviation").alias("deviation"),
-        sf.coalesce(sf.regr_slope("x", "elapsed_s"), sf.lit(0.0)).alias("slope"),
-        sf.coalesce(sf.regr_r2("x", "elapsed_s"), sf.lit(0.0)).alias("explained"),
-        sf.max(sf.struct(cusum.alias("cusum"), sf.col("next_second"), shift.alias("shift"))).alias("found"),
-    )
-    unexplained = sf.greatest(1 - sf.col("explained"), sf.lit(0.0)) * (sf.col("seconds") - 1) / _freedom()
-    noise = sf.col("deviation") * sf.sqrt(unexplained)
-    return shape.select(
-        *_SERIES, "seconds", "mean", "deviation", "slope", noise.alias("noise"),
-        sf.coalesce("found.next_second", sf.lit(-1)).alias("shift_second"),
-        sf.coalesce("found.shift", sf.lit(0.0)).alias("shift"), sf.col("found.cusum").alias("cusum"),
-    )  # fmt: skip
+
+    mean: float
+    deviation: float
+    slope: float
+    noise: float
+    cusum: float
+    shift: float
+    shift_second: int
 
 
-def _freedom() -> Column:
-    """What is left of the points' freedom by a line through them."""
-    return sf.greatest(sf.col("seconds") - 2, sf.lit(1))
+def _shape(second: Doubles, x: Doubles) -> _Shape:
+    n = len(x)
+    before = np.cumsum(x)
+    mean = float(before[-1]) / n
+    deviation = float(x.std(ddof=1)) if n > 1 else 0.0
+    slope, explained = _line(second - second[0], x)
+    noise = deviation * math.sqrt(max(1 - explained, 0.0) * (n - 1) / _freedom(n))
+    if n < 2:
+        return _Shape(mean, deviation, slope, noise, 0.0, 0.0, -1)
+    k = np.arange(1, n)
+    away = np.abs(before[:-1] - before[-1] * k / n)
+    cusum = away / (deviation * math.sqrt(n)) if deviation > 0 else np.zeros(n - 1)
+    place = int(np.flatnonzero(cusum == cusum.max())[-1])
+    shift = float((before[-1] - before[place]) / (n - 1 - place) - before[place] / (place + 1))
+    return _Shape(mean, deviation, slope, noise, float(cusum[place]), shift, int(second[place + 1]))
 
 
-def _labelled(shape: DataFrame) -> DataFrame:
+def _line(elapsed_s: Doubles, x: Doubles) -> tuple[float, float]:
+    """Slope of the least-squares line, and the share of the variance that it explains."""
+    along, away = elapsed_s - elapsed_s.mean(), x - x.mean()
+    of_time, of_x, both = float(along @ along), float(away @ away), float(along @ away)
+    if of_time == 0:
+        return 0.0, 0.0
+    return both / of_time, (both * both / (of_time * of_x) if of_x > 0 else 1.0)
+
+
+def _judged(series: str, second: Doubles, x: Doubles) -> dict[str, str | int | float]:
+    shape, is_log, n = _shape(second, x), series.endswith(LOG_P99), len(x)
+    scale = 1.0 if is_log else abs(shape.mean)
+    variation, slope, noise = (v / scale if scale > 0 else 0.0 for v in (shape.deviation, shape.slope, shape.noise))
+    stands_out = shape.cusum > CUSUM_LIMIT and abs(shape.shift) > (SHIFT_LIMIT_LOG if is_log else SHIFT_LIMIT) * scale
+    return {
+        "series": series,
+        "seconds": n,
+        "mean": round(shape.mean, DECIMALS),
+        "variation": round(variation, DECIMALS),
+        "slope_per_minute": round(slope * 60, DECIMALS),
+        "change_second": shape.shift_second if stands_out else -1,
+        "label": _label(n, slope * n, noise, variation, scale, is_log),
+    }
+
+
+def _label(n: int, trend: float, noise: float, variation: float, scale: float, is_log: bool) -> str:
     """short, warming, slowing, none or flat. A rate that rises and a latency that falls are both warming."""
-    trend = sf.col("slope_per_minute") * sf.col("seconds") / 60
-    noise = sf.when(sf.col("scale") > 0, sf.col("noise") / sf.col("scale")).otherwise(sf.lit(0.0))
-    error = noise * sf.sqrt(sf.lit(12.0) / sf.col("seconds"))  # of a least-squares line's rise over its whole length
-    trend_limit = sf.when(sf.col("is_log"), sf.lit(TREND_LIMIT_LOG)).otherwise(sf.lit(TREND_LIMIT))
-    least = sum((sf.lit(part) / _freedom() ** power for power, part in enumerate(STANDARD_ERRORS)), sf.lit(0.0))
-    drifts = (sf.abs(trend) > trend_limit) & (sf.abs(trend) > least * error)
-    chance = sf.when(sf.col("scale") > 0, 2.0 / sf.sqrt("scale")).otherwise(sf.lit(0.0))  # counts scatter by themselves
-    variation_limit = sf.when(sf.col("is_log"), sf.lit(VARIATION_LIMIT_LOG)).otherwise(VARIATION_LIMIT + chance)
-    label = (
-        sf.when(sf.col("seconds") < FEWEST_SECONDS, sf.lit("short"))
-        .when(drifts & ((trend > 0) == ~sf.col("is_log")), sf.lit("warming"))
-        .when(drifts, sf.lit("slowing"))
-        .when(sf.col("variation") > variation_limit, sf.lit("none"))
-        .otherwise(sf.lit("flat"))
-    )
-    return shape.withColumn("label", label)
+    if n < FEWEST_SECONDS:
+        return "short"
+    error = noise * math.sqrt(12.0 / n)  # of a least-squares line's rise over its whole length
+    least = sum(part / _freedom(n) ** power for power, part in enumerate(STANDARD_ERRORS))
+    if abs(trend) > (TREND_LIMIT_LOG if is_log else TREND_LIMIT) and abs(trend) > least * error:
+        return "warming" if (trend > 0) == (not is_log) else "slowing"
+    chance = 2.0 / math.sqrt(scale) if scale > 0 else 0.0  # counts scatter by themselves
+    limit = VARIATION_LIMIT_LOG if is_log else VARIATION_LIMIT + chance
+    return "none" if variation > limit else "flat"
+
+
+def _freedom(points: int) -> int:
+    """What is left of the points' freedom by a line through them."""
+    return max(points - 2, 1)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+import pytest
 
 from brokerlab.evidence.tables import MESSAGE
 from brokerlab.model.arrow import arrow_schema
-from brokerlab.pipeline.faults import BegunFault, begun_faults, begun_faults_table, fault_rows, outages
+from brokerlab.pipeline.faults import BegunFault, begun_faults, fault_rows
+from brokerlab.pipeline.silence import After, outages, silences
 from brokerlab.results.fault_text import fault_sentence
 from brokerlab.results.tables import FAULT
 
@@ -48,7 +49,15 @@ def message_rows(kind: str, group: str, lane: tuple[int, int], at: Any, outcome:
     ]  # fmt: skip
 
 
-def test_outages_are_the_longest_gaps_of_sorted_times(spark: SparkSession) -> None:
+def found_outages(rows: list[dict[str, Any]], tasks: int, rounds: int = 0) -> dict[str, dict[str, Any]]:
+    """By side, with the messages read in so many tasks."""
+    parts = [pa.Table.from_pylist(rows[task::tasks], arrow_schema(MESSAGE)) for task in range(tasks)]
+    silent = pa.concat_tables([silences(part, [After(1, FROM, UNTIL)], rounds) for part in parts])
+    return {row["side"]: row for row in outages(silent).to_pylist()}
+
+
+@pytest.mark.parametrize("tasks", [1, 7])
+def test_outages_are_the_longest_gaps_of_sorted_times(tasks: int) -> None:
     rng = np.random.default_rng(3)
     lanes = [(0, 0), (0, 1), (1, 0)]
     acknowledged = {lane: times(rng, (0.5, 2.5) if lane == (1, 0) else None) for lane in lanes}
@@ -60,9 +69,8 @@ def test_outages_are_the_longest_gaps_of_sorted_times(spark: SparkSession) -> No
     rows += message_rows("send", "", (1, 0), np.linspace(FROM + 0.6e9, FROM + 2.4e9, 50), "rejected")
     for (group, lane), at in delivered.items():
         rows += message_rows("delivery", group, lane, at, "received")
-    messages = spark.createDataFrame(pa.Table.from_pylist(rows, arrow_schema(MESSAGE)))
-    found = outages(messages, spark.createDataFrame(begun_faults_table([fault()]))).toArrow().to_pylist()
-    by_side = {row["side"]: row for row in found}
+    by_side = found_outages(rows, tasks)
+    assert all(row["exact"] for row in by_side.values())
     assert set(by_side) == {"publish", "delivery"}
     assert by_side["publish"]["whole_ns"] == longest(np.concatenate(list(acknowledged.values())))
     assert by_side["publish"]["lane_ns"] == max(longest(at) for at in acknowledged.values())
@@ -73,14 +81,27 @@ def test_outages_are_the_longest_gaps_of_sorted_times(spark: SparkSession) -> No
     assert (by_side["publish"]["recovered"], by_side["delivery"]["recovered"]) == (True, True)
 
 
-def test_an_outage_that_outlasts_the_measure_phase_is_told_in_full_if_it_ended(spark: SparkSession) -> None:
+def test_silences_shorter_than_were_passed_on_are_asked_for_again() -> None:
+    every_ms = np.arange(FROM - 10**9, UNTIL + 10**9, 1_000_000)
+    rows = message_rows("send", "", (0, 0), every_ms, "acknowledged")
+    long = After(1, FROM, UNTIL + (1 << 40))  # hours: a silence of a millisecond is not passed on at first
+    silent = silences(pa.Table.from_pylist(rows, arrow_schema(MESSAGE)), [long])
+    assert [len(of) for of in silent["from_ns"].to_pylist()] == [1, 1], "only what has no end"
+    coarse = found_outages(message_rows("send", "", (0, 0), np.arange(FROM, UNTIL + 10**6, 50_000), "acknowledged"), 3)
+    assert coarse["publish"]["exact"] is False
+    finer = found_outages(
+        message_rows("send", "", (0, 0), np.arange(FROM, UNTIL + 10**6, 50_000), "acknowledged"), 3, 1
+    )
+    assert (finer["publish"]["exact"], finer["publish"]["whole_ns"]) == (True, 50_000)
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_an_outage_that_outlasts_the_measure_phase_is_told_in_full_if_it_ended(tasks: int) -> None:
     at = np.array([FROM - 10, FROM + 10**9, UNTIL + 7 * 10**9, UNTIL + 90 * 10**9])
     rows = message_rows("send", "", (0, 0), at, "acknowledged") + message_rows(
         "delivery", "g", (0, 0), at[:2], "received"
     )
-    messages = spark.createDataFrame(pa.Table.from_pylist(rows, arrow_schema(MESSAGE)))
-    found = outages(messages, spark.createDataFrame(begun_faults_table([fault()]))).toArrow().to_pylist()
-    by_side = {row["side"]: (row["whole_ns"], row["recovered"]) for row in found}
+    by_side = {side: (row["whole_ns"], row["recovered"]) for side, row in found_outages(rows, tasks).items()}
     assert by_side == {
         "publish": (longest(at), True),
         "delivery": (longest(at[:2]), False),

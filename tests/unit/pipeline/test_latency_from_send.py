@@ -7,15 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
-from brokerlab.evidence.segments import segments
 from brokerlab.evidence.tables import INTERVAL
 from brokerlab.model.arrow import WRITER_KEY, arrow_schema
 from brokerlab.model.metrics import FROM_SCHEDULE, MEASURES
-from brokerlab.pipeline.bronze import Bronze, read_bronze
 from brokerlab.pipeline.latency import samples
-from brokerlab.pipeline.silver import validated
+from brokerlab.pipeline.rules import judged
+from brokerlab.pipeline.scan import FilePart, read_parts
+from brokerlab.pipeline.silver import rules
 from synthetic import make_plan, write_run
 
 EXECUTIONS = ["c01-r1"]
@@ -34,24 +33,23 @@ def as_0_1_0(path: Path) -> None:
     pq.write_table(table.replace_schema_metadata(metadata), path)
 
 
-def test_evidence_of_0_1_0_is_read_with_empty_histograms(
-    tmp_path: Path, spark: SparkSession, intervals: list[Path]
-) -> None:
+def test_evidence_of_0_1_0_is_read_with_empty_histograms(intervals: list[Path]) -> None:
     for path in intervals:
         as_0_1_0(path)
-    readable, unreadable = segments(tmp_path / "run", INTERVAL)
-    assert unreadable == []
-    silver = validated(read_bronze(spark, Bronze({INTERVAL.name: readable}, ()), INTERVAL), INTERVAL, EXECUTIONS)
-    assert silver.quarantined.count() == 0
-    assert silver.rows.count() == sum(pq.read_metadata(path).num_rows for path in intervals)
-    assert {r["measure"] for r in samples(silver.rows).collect()} == set(FROM_SCHEDULE)
+    damaged: dict[str, str] = {}
+    parts = [FilePart(str(path), EXECUTIONS[0], INTERVAL.name) for path in intervals]
+    (chunk,) = read_parts(INTERVAL, parts, damaged.__setitem__)
+    good, bad = judged(chunk.rows, rules(INTERVAL, EXECUTIONS))
+    assert (bad, damaged) == ({}, {})
+    assert len(good) == sum(pq.read_metadata(path).num_rows for path in intervals)
+    assert set(samples(good)["measure"].to_pylist()) == set(FROM_SCHEDULE)
 
 
-def test_negatives_count_with_the_latency_they_were_taken_of(spark: SparkSession, intervals: list[Path]) -> None:
+def test_negatives_count_with_the_latency_they_were_taken_of(intervals: list[Path]) -> None:
     rows = [row for path in intervals for row in pq.read_table(path).to_pylist()]
     one_of_each = list({row["role"]: row | {"negative": 3, "negative_from_send": 5} for row in rows}.values())
     assert {row["role"] for row in one_of_each} == {"producer", "consumer"}
-    found = samples(spark.createDataFrame(pa.Table.from_pylist(one_of_each, arrow_schema(INTERVAL)))).collect()
+    found = samples(pa.Table.from_pylist(one_of_each, arrow_schema(INTERVAL))).to_pylist()
     expected = {
         "publish_latency": 3,
         "end_to_end_latency": 3,

@@ -13,7 +13,9 @@ from brokerlab.evidence.tables import ACTIVITY, INTERVAL, OUTCOME, SEQUENCE
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
 from brokerlab.pipeline.gold import check_counts
-from brokerlab.pipeline.silver import validated
+from brokerlab.pipeline.rules import judged
+from brokerlab.pipeline.scan import Chunk, quarantined
+from brokerlab.pipeline.silver import rules, validated
 from synthetic import write_run
 
 BROKEN: list[tuple[Table, dict[str, Any], str]] = [
@@ -27,6 +29,15 @@ BROKEN: list[tuple[Table, dict[str, Any], str]] = [
     (OUTCOME, {"outcome": "maybe"}, "unknown outcome"),
     (ACTIVITY, {"role": "spectator"}, "unknown role"),
     (ACTIVITY, {"elapsed_ns": 0}, "no time elapsed"),
+    (ACTIVITY, {"role": None}, "a value is missing; unknown role"),
+    (ACTIVITY, {"sent": None}, "a value is missing; a counter is negative"),
+    (ACTIVITY, {"repeat": None}, "a value is missing; no such execution in the plan; a counter is negative"),
+    (
+        INTERVAL,
+        {"send_delay_bucket": None},
+        "a value is missing; send_delay: bucket and count differ in length",
+    ),
+    (OUTCOME, {"first": None}, "a value is missing; first after last; a counter is negative"),
 ]
 
 
@@ -55,10 +66,28 @@ def test_rows_that_break_a_rule_are_set_aside_with_it(
     assert sorted(r["reason"] for r in aside) == sorted(reason for _, reason in cases)
     assert {r["table"] for r in aside} == {table.name}
     assert all('"agent":"' in r["row"] for r in aside)
+    assert [row.asDict() for row in aside] == _by_arrow(rows, table), "SQL and Arrow judge alike"
 
 
 def _arrow(rows: list[dict[str, Any]], table: Table) -> Any:
-    return pa.Table.from_pylist(rows, arrow_schema(table))
+    nullable = pa.schema([f.with_nullable(True) for f in arrow_schema(table)])
+    return pa.Table.from_pylist(rows, nullable)
+
+
+def _by_arrow(rows: list[dict[str, Any]], table: Table) -> list[dict[str, Any]]:
+    """The rows set aside as the analysis does it: on columns, in Spark's workers."""
+    chunk = Chunk(_arrow(rows, table), [("file", 0, len(rows))])
+    good, bad = judged(chunk.rows, rules(table, ["c01-r1"]))
+    assert len(good) == 1
+    made: list[dict[str, Any]] = quarantined(table, chunk, bad).to_pylist()
+    return made
+
+
+def test_a_row_that_is_set_aside_is_found_again_in_its_file() -> None:
+    rows = pa.table({"first": range(10)})
+    chunk = Chunk(rows, [("a", 0, 3), ("b", 100, 5), ("c", 0, 2)])
+    places = {0: ("a", 0), 2: ("a", 2), 3: ("b", 100), 7: ("b", 104), 8: ("c", 0), 9: ("c", 1)}
+    assert {row: chunk.origin(row) for row in places} == places
 
 
 def test_a_row_that_breaks_two_rules_names_both(spark: SparkSession, one_row: dict[str, dict[str, Any]]) -> None:
@@ -68,6 +97,6 @@ def test_a_row_that_breaks_two_rules_names_both(spark: SparkSession, one_row: di
 
 
 def test_rows_that_vanish_between_layers_are_an_error() -> None:
-    check_counts({"a": 3}, [{"table": "a", "good": True, "n": 2}, {"table": "a", "good": False, "n": 1}])
+    check_counts({"a": 3}, [{"table": "a", "good": 1, "set_aside": 0}, {"table": "a", "good": 1, "set_aside": 1}])
     with pytest.raises(MeasurementError, match="a: 3 rows in files, 2 after checking"):
-        check_counts({"a": 3}, [{"table": "a", "good": True, "n": 2}])
+        check_counts({"a": 3}, [{"table": "a", "good": 2, "set_aside": 0}])

@@ -1,4 +1,4 @@
-"""Known series, one cell each, judged in one query."""
+"""Known series, one execution each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.pipeline.steadiness import STANDARD_ERRORS, steadiness
@@ -34,7 +33,7 @@ P99_NS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> dict[tuple[str, str], dict[str, Any]]:
+def found() -> dict[tuple[str, str], dict[str, Any]]:
     rates, latencies = [], []
     for cell, series in SENT.items():
         for i, x in enumerate(series):
@@ -48,11 +47,14 @@ def found(spark: SparkSession) -> dict[tuple[str, str], dict[str, Any]]:
             row = {c.name: 0 for c in LATENCY_PER_SECOND.columns if c.type in ("long", "double")}
             latencies.append({**row, "cell": cell, "repeat": 1, "second_unix_s": i, "phase": "measure",
                               "measure": "publish_latency", "group": "", "p99_ns": int(x)})  # fmt: skip
-    made = steadiness(
-        spark.createDataFrame(pa.Table.from_pylist(rates, arrow_schema(RATE_PER_SECOND.computed()))),
-        spark.createDataFrame(pa.Table.from_pylist(latencies, arrow_schema(LATENCY_PER_SECOND.computed()))),
-    )
-    return {(r["cell"], r["series"]): r for r in made.toArrow().to_pylist()}
+    made = {}
+    for cell in SENT:
+        of_cell = [
+            pa.Table.from_pylist([r for r in rows if r["cell"] == cell], arrow_schema(table.computed()))
+            for rows, table in ((rates, RATE_PER_SECOND), (latencies, LATENCY_PER_SECOND))
+        ]
+        made |= {(cell, row["series"]): row for row in steadiness(*of_cell).to_pylist()}
+    return made
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,203 @@
+"""How long an analysis takes: `python -m benchmarks pipeline [CASE ...]`. Evidence with known truth is generated, analyzed in
+a process of its own as users do it, and what was found is compared with the truth."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psutil
+
+from benchmarks.known_evidence import FAULT_AFTER_S, Case, Truth, write_evidence
+from benchmarks.known_run import mono_ns
+from brokerlab.results.directory import RunDirectory
+from brokerlab.results.reader import read_rows
+from brokerlab.results.tables import DELIVERY, FAULT
+
+CASES = {
+    case.name: (case, wanted_s)
+    for case, wanted_s in (
+        (Case("small", 100_000, lanes=4, seconds=11, slices=8, planted=5), 8),
+        (Case("long-1e7", 10_000_000, seconds=120, slices=60), 15),
+        (Case("long-1e8", 100_000_000, seconds=600, slices=60, planted=500), 45),
+        (Case("competing-1e7", 10_000_000, run_length=1.6, consumers=4, seconds=120, slices=60, planted=500), 25),
+        (Case("one-lane", 40_000_000, lanes=1, run_length=1.35, consumers=2, seconds=120, slices=60, planted=500), 90),
+        (Case("tiny-segments", 2_000_000, lanes=8, agents=4, consumers=4, seconds=830, slices=830), 30),
+        (Case("fault-1e7", 5_000_000, seconds=60, slices=30, message_rows=True, fault=True), 40),
+    )
+}  # fmt: skip
+SESSION = "session"  # ten analyses in one session
+_TEN = """
+import sys, time, pathlib
+from brokerlab.pipeline.analyze import analyze
+from brokerlab.pipeline.session import spark_session
+with spark_session():
+    for _ in range(10):
+        begun = time.monotonic()
+        analyze(pathlib.Path(sys.argv[1]))
+        print(time.monotonic() - begun, flush=True)
+"""
+_ANALYZE = "from brokerlab.cli.main import main; main()"
+_DUCK = """
+import sys, json, pathlib
+from benchmarks.duck import answers
+print(json.dumps(answers(pathlib.Path(sys.argv[1]), tuple(map(int, sys.argv[2:])) or None)))
+"""
+
+
+@dataclass(frozen=True)
+class Took:
+    seconds: float
+    cpu_s: float
+    peak_bytes: int  # of all processes together
+    said: str
+    code: int
+
+
+def measured(command: Sequence[str], limit_s: float = 600.0) -> Took:
+    """Run a program to its end; memory is looked at ten times a second."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        peak = [0]
+        over = threading.Event()
+        looking = threading.Thread(target=_look, args=(running.pid, peak, over))
+        looking.start()
+        try:
+            said, complaints = running.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            said, complaints = "", f"not done after {limit_s:.0f} s"
+        finally:
+            over.set()
+            looking.join()
+    seconds = time.monotonic() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Took(seconds, cpu_s, peak[0], said or complaints, running.returncode)
+
+
+def _look(pid: int, peak: list[int], over: threading.Event) -> None:
+    while not over.wait(0.1):
+        total = 0
+        for process in [pid, *_children(pid)]:
+            try:
+                total += psutil.Process(process).memory_full_info().pss
+            except (psutil.Error, AttributeError):
+                continue
+        peak[0] = max(peak[0], total)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def wrong(run: Path, case: Case, truth: Truth) -> list[str]:
+    """What the tables say otherwise than the truth."""
+    directory = RunDirectory(run)
+    (row,) = read_rows(directory, DELIVERY)
+    expected = {name: getattr(truth, name) for name in ("sent", "received", "lost", "duplicated", "reordered")}
+    found = [f"{n}: {row[n]} instead of {e}" for n, e in expected.items() if row[n] != e]
+    if case.fault:
+        (fault,) = read_rows(directory, FAULT)
+        for side in ("publish", "delivery"):
+            found_ns, true_ns = fault[f"{side}_outage_s"] * 1e9, getattr(truth, f"{side}_outage_ns")
+            if abs(found_ns - true_ns) > 1:
+                found.append(f"{side} outage: {found_ns} instead of {true_ns}")
+    return found
+
+
+def bench(case: Case, wanted_s: float, root: Path, *, rounds: int, duck: bool) -> str:
+    """A row of the table."""
+    run = root / case.name
+    truth = write_evidence(run, case)
+    files = sum(1 for _ in run.rglob("*.parquet"))
+    took = min((measured([sys.executable, "-c", _ANALYZE, "analyze", str(run)]) for _ in range(rounds)), key=_seconds)
+    verdict = "all found" if took.code in (0, 5, 6) else f"exit code {took.code}: {took.said[-200:]}"
+    differing = wrong(run, case, truth) if took.code in (0, 5, 6) else []
+    answer = "; ".join(differing) or verdict
+    described = f"{case.messages:,} messages, {truth.ranges:,} ranges, {files:,} files"
+    if truth.message_rows:
+        described += f", {truth.message_rows:,} message rows"
+    cells = [
+        case.name,
+        described,
+        f"{wanted_s:g}",
+        f"{took.seconds:.1f}",
+        f"{took.cpu_s:.1f}",
+        f"{took.peak_bytes / 1e9:.1f}",
+    ]
+    cells += [*_duck(run, case, truth, took.seconds), answer] if duck else ["–", "–", answer]
+    return f"| {' | '.join(cells)} |"
+
+
+def _seconds(took: Took) -> float:
+    return took.seconds
+
+
+def _duck(run: Path, case: Case, truth: Truth, ours_s: float) -> list[str]:
+    """Its time and the ratio, where it finds the same."""
+    times = [str(mono_ns(FAULT_AFTER_S)), str(mono_ns(case.seconds))] if case.fault else []
+    took = measured([sys.executable, "-c", _DUCK, str(run), *times])
+    if took.code:
+        return [f"failed: {took.said.strip().splitlines()[-1][:80]}", "–"]
+    found = json.loads(took.said)
+    expected = {name: getattr(truth, name) for name in ("sent", "received", "lost", "duplicated", "reordered")}
+    if any(found[name] != value for name, value in expected.items()):
+        return [f"{took.seconds:.1f} (differs)", "–"]
+    return [f"{took.seconds:.1f}", f"{ours_s / took.seconds:.1f}"]
+
+
+def session(root: Path) -> str:
+    """Ten analyses in one session."""
+    run = root / SESSION
+    write_evidence(run, replace(CASES["small"][0], name=SESSION))
+    took = measured([sys.executable, "-c", _TEN, str(run)])
+    each = [float(line) for line in took.said.split()] if took.code == 0 else []
+    said = ", ".join(f"{s:.1f}" for s in each) or took.said[-200:]
+    return f"Ten analyses of a small run in one session, s each: {said}.\n"
+
+
+def main(arguments: Sequence[str]) -> str:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks pipeline", description=__doc__)
+    parser.add_argument(
+        "cases", nargs="*", metavar="case", help=f"of {', '.join([*CASES, SESSION])}; all when none is given"
+    )
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the messages: only to see that it works")
+    parser.add_argument("--rounds", type=int, default=1, help="the fastest of so many analyses counts (default 1)")
+    parser.add_argument("--no-duckdb", action="store_true")
+    parser.add_argument("--directory", type=Path, help="keep the evidence here")
+    given = parser.parse_args(arguments)
+    unknown = [c for c in given.cases if c not in (*CASES, SESSION)]
+    if unknown:
+        parser.error(f"no such case: {', '.join(unknown)}; there are {', '.join([*CASES, SESSION])}")
+    chosen = given.cases or [*CASES, SESSION]
+    when = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+    command = " ".join(["python -m benchmarks pipeline", *arguments])
+    machine = f"{os.cpu_count()} cores, kernel {platform.release()}, load before {os.getloadavg()[0]:.2f}"
+    lines = [
+        f"`{command}`: {when} UTC, {machine}\n",
+        "| case | evidence | wanted, s | took, s | CPU, s | peak memory, GB | DuckDB, s | ratio | planted damage |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    with tempfile.TemporaryDirectory(prefix="brokerlab-bench-") as name:
+        root = given.directory or Path(name)
+        for case, wanted_s in (CASES[c] for c in chosen if c != SESSION):
+            smaller = replace(case, messages=int(case.messages * given.scale))
+            lines.append(bench(smaller, wanted_s, root, rounds=given.rounds, duck=not given.no_duckdb))
+        if SESSION in chosen:
+            lines += ["", session(root)]
+    return "\n".join([*lines, ""])
