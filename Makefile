@@ -50,6 +50,7 @@ bench-pipeline: setup-dev ## how long an analysis takes, from small runs to a hu
 
 docs: setup-dev ## the generated pages of docs/ and the table in README.md
 	$(BIN)/python tools/measurements_page.py > docs/measurements.md
+	$(BIN)/python tools/lake_tables.py docs/lake.md
 	$(BIN)/python -m brokerlab.brokers.catalogue docs README.md
 
 lock: setup-dev ## make requirements*.lock again from pyproject.toml (needs uv)

@@ -1,8 +1,10 @@
-"""CPU of processes and of the whole host, read from /proc."""
+"""The host in one line; CPU of processes and of the whole host, read from /proc."""
 
 from __future__ import annotations
 
 import os
+import platform
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,15 @@ from pathlib import Path
 import psutil
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+def machine_line() -> str:
+    """When and where: the first line of every benchmark's output. A machine that is not idle is reported on stderr."""
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        sys.stderr.write(f"the machine is not idle (load {load:.2f}): read ratios, not rates\n")
+    when = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+    return f"{when} UTC, {os.cpu_count()} cores, kernel {platform.release()}, load before {load:.2f}\n"
 
 
 def cpu_ns(pid: int) -> int:

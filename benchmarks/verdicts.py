@@ -1,21 +1,26 @@
 """Verdicts that survive a real machine: the demo beside a disturber must be valid, a planted error must be named.
 
-`python -m benchmarks verdicts [--rounds N]`: N demos, one after the other, beside a program of bursts; then N executions
-with each planted error. A demo is run as a user runs it, by the command.
+`python -m benchmarks verdicts [--rounds N] [--only demos|planted] [--case NAME ...]`: N demos, one after the other, beside
+a program of bursts; then N executions with each planted error. All of it takes an hour with 10 rounds, so parts can be run
+alone. A demo is run as a user runs it, by the command.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from benchmarks.machine import machine_line
 from benchmarks.planting import BURSTS, Plant, keep_busy, planted, programs, step_clock, stop_for
 from brokerlab import lab
 from brokerlab.results.directory import run_directories
@@ -30,7 +35,8 @@ MEASURE_S = 6
 class Case:
     """A planted error, and the reasons or delivery counts of which one must name it in every execution."""
 
-    name: str
+    name: str  # on the command line
+    words: str
     named_by: tuple[str, ...]
     plant: Plant | None = None
     broker: str = "nats"
@@ -40,20 +46,54 @@ class Case:
 
 
 CASES = (
-    Case("a producer's agent stopped for 1 s", ("agent_paused", "send_delay"), stop_for("producer", 1.0)),
-    Case("both cores busy", ("noisy_neighbour",), keep_busy(MEASURE_S)),
-    Case("an impossible rate", ("load_not_delivered", "agent_saturated"), rate="20_000_000/s"),
-    Case("a consumer's agent stopped for 3 s", ("agent_paused",), stop_for("consumer", 3.0)),
-    Case("the clock stepped by 2 s", ("clock_stepped",), step_clock(2.0)),
-    Case("loss of 0.1 %", ("lost",), broker="faulty", settings={"loss": "0.001"}, counts=True),
-    Case("duplication of 0.1 %", ("duplicated",), broker="faulty", settings={"duplication": "0.001"}, counts=True),
-    Case("corruption of 0.1 %", ("corrupted",), broker="faulty", settings={"corruption": "0.001"}, counts=True),
+    Case(
+        "agent-stopped", "a producer's agent stopped for 1 s", ("agent_paused", "send_delay"), stop_for("producer", 1.0)
+    ),
+    Case("cores-busy", "both cores busy", ("noisy_neighbour",), keep_busy(MEASURE_S)),
+    Case("impossible-rate", "an impossible rate", ("load_not_delivered", "agent_saturated"), rate="20_000_000/s"),
+    Case("consumer-stopped", "a consumer's agent stopped for 3 s", ("agent_paused",), stop_for("consumer", 3.0)),
+    Case("clock-stepped", "the clock stepped by 2 s", ("clock_stepped",), step_clock(2.0)),
+    Case("loss", "loss of 0.1 %", ("lost",), broker="faulty", settings={"loss": "0.001"}, counts=True),
+    Case(
+        "duplication",
+        "duplication of 0.1 %",
+        ("duplicated",),
+        broker="faulty",
+        settings={"duplication": "0.001"},
+        counts=True,
+    ),
+    Case(
+        "corruption",
+        "corruption of 0.1 %",
+        ("corrupted",),
+        broker="faulty",
+        settings={"corruption": "0.001"},
+        counts=True,
+    ),
 )
 
 
-def verdicts(directory: Path, rounds: int) -> str:
-    """Markdown tables."""
-    return "\n".join((demos(directory / "demos", rounds), planted_errors(directory / "planted", rounds)))
+def main(arguments: Sequence[str]) -> str:
+    """Markdown tables of what the arguments ask for."""
+    names = [case.name for case in CASES]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks verdicts", description="Verdicts on a real machine.")
+    parser.add_argument("--rounds", type=int, default=5, help="demos, and executions of each case (default 5)")
+    parser.add_argument("--only", choices=("demos", "planted"), help="one of the two parts")
+    parser.add_argument(
+        "--case", action="append", choices=names, metavar="NAME",
+        help=f"planted errors of this kind only, may be repeated: {', '.join(names)}",
+    )  # fmt: skip
+    given = parser.parse_args(arguments)
+    if given.case and given.only == "demos":
+        parser.error("--case names a planted error: it must not be given with --only demos")
+    parts = [machine_line()]
+    with tempfile.TemporaryDirectory(prefix="brokerlab-bench-") as name:
+        if given.only != "planted" and not given.case:
+            parts.append(demos(Path(name) / "demos", given.rounds))
+        if given.only != "demos":
+            cases = [case for case in CASES if not given.case or case.name in given.case]
+            parts.append(planted_errors(Path(name) / "planted", given.rounds, cases))
+    return "\n".join(parts)
 
 
 def demos(directory: Path, rounds: int) -> str:
@@ -85,16 +125,16 @@ def _demo_line(number: int, verdict: Verdict, took_s: float) -> str:
     return f"| {number} | {word} | {finished} | {', '.join(aside) or '-'} | {took_s:.0f} | {os.getloadavg()[0]:.2f} |"
 
 
-def planted_errors(directory: Path, rounds: int) -> str:
+def planted_errors(directory: Path, rounds: int, cases: Sequence[Case] = CASES) -> str:
     lines = [
         f"### Planted errors, {rounds} executions each",
         "",
         "| planted | executions that name it | by |",
         "|---|---|---|",
     ]
-    for number, case in enumerate(CASES):
-        found = _named(case, directory / str(number), rounds)
-        lines.append(f"| {case.name} | {found} of {rounds} | {', '.join(case.named_by)} |")
+    for case in cases:
+        found = _named(case, directory / case.name, rounds)
+        lines.append(f"| {case.words} | {found} of {rounds} | {', '.join(case.named_by)} |")
         sys.stderr.write(lines[-1] + "\n")
     return "\n".join([*lines, ""])
 
@@ -116,7 +156,7 @@ def _named(case: Case, directory: Path, executions: int) -> int:
 
 def _workload(case: Case, executions: int) -> dict[str, object]:
     return {
-        "name": "planted", "question": case.name, "brokers": [case.broker], "durability": "L4",
+        "name": "planted", "question": case.words, "brokers": [case.broker], "durability": "L4",
         "producers": {"rate": case.rate, "message": "100B"}, "consumers": {"groups": 1},
         "phases": {"warm_up": "2s", "measure": f"{MEASURE_S}s", "drain_limit": "60s"},
         "repeats": executions, "retries": 0,

@@ -67,7 +67,7 @@ static void add_to_run(consumer_ledger *l, const bl_header *h, int64_t arrived_n
                              l->next_ordinal++, redelivered, position, position};
 }
 
-/* One delivery: damaged, somebody else's, or ours. Damage is a wrong checksum, whatever else the header says; only what
+/* One delivery: damaged, of another run, or ours. Damage is a wrong checksum, whatever else the header says; only what
  * carries no trace of our magic is a stranger. */
 static int classify(const consumer_ledger *l, const uint8_t *message, int64_t length, bl_header *h) {
     if (length < BL_HEADER_BYTES) return length >= 2 && message[0] == 0x42 && message[1] == 0x4C ? 1 : 2;

@@ -212,8 +212,8 @@ int64_t bl_kafka_settled(producer *p, int64_t *indices, int32_t *errors, int64_t
     return n;
 }
 
-/* Wait up to timeout_ms until nothing is outstanding. Reports are thrown away: whoever wants them asks before.
- * (rd_kafka_flush would wait for reports that nobody takes any more.) */
+/* Wait up to timeout_ms until nothing is outstanding. Reports are thrown away: take them before.
+ * (rd_kafka_flush would wait for reports that are no longer taken.) */
 void bl_kafka_flush(producer *p, int timeout_ms) {
     int64_t until = bl_now_ns() + (int64_t)timeout_ms * 1000000;
     do {

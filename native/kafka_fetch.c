@@ -128,7 +128,7 @@ static void hand_out(fetcher *f, connection *c, columns *to) {
     if (c->first == c->end) c->first = c->end = 0;
 }
 
-/* Whether a partition has an error, nobody to fetch it from, or a connection that is down. */
+/* Whether a partition has an error, no leader to fetch it from, or a connection that is down. */
 static int needs_care(const fetcher *f) {
     for (int i = 0; i < f->lanes; i++) {
         const lane *l = &f->lane[i];

@@ -37,7 +37,7 @@ typedef struct bl_fetcher {
     int topics, partitions, lanes;
     lane *lane;
     int64_t *received; /* per lane, the offset behind the last message handed out; -1 before the first */
-    int32_t *error;    /* per lane, Kafka's code; not fetched until it is led anew */
+    int32_t *error;    /* per lane, Kafka's code; not fetched until it has a leader again */
     int64_t max_wait_ms, min_bytes, max_bytes, partition_bytes, check_crc;
     connection connection[FETCH_CONNECTIONS];
     int turn, first_lane, ended;

@@ -35,7 +35,7 @@ void fetch_lose(fetcher *f, connection *c, const char *why) {
     fetch_hang_up(c);
 }
 
-/* Adopt a non-blocking socket, connected or connecting. What the last one brought and nobody took comes again. */
+/* Adopt a non-blocking socket, connected or connecting. What the last one brought and was not taken comes again. */
 void bl_fetch_attach(fetcher *f, int number, int fd) {
     connection *c = &f->connection[number];
     fetch_hang_up(c);
@@ -185,7 +185,7 @@ static int read_partition(fetcher *f, connection *c, int *malformed) {
     int32_t size = bl_big32(at + n - 4);
     int known = c->topic >= 0 && partition >= 0 && partition < f->partitions;
     c->lane = known ? c->topic * f->partitions + partition : -1;
-    /* Somebody else leads it now: what this one still says does not count. */
+    /* Another node leads it now: what this one still says does not count. */
     if (known && f->lane[c->lane].connection != (int)(c - f->connection)) c->lane = -1;
     if (c->lane >= 0) f->error[c->lane] = error;
     c->records_left = size > 0 ? size : 0;

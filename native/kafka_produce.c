@@ -1,6 +1,6 @@
 /* The Kafka path of a producer on plain connections: messages are written into record batches as they come, and the
  * batches of a leader's partitions are sent as one request when they are full or have lingered. One thread, the
- * agent's own: nothing is handed over and nobody is woken. What fails and may be tried again is, as by librdkafka.
+ * agent's own: nothing is handed over and no thread is woken. What fails and may be tried again is, as by librdkafka.
  */
 #define _GNU_SOURCE
 #include "kafka_produce.h"
@@ -150,7 +150,7 @@ static void expire(producer *p, int64_t now_ns) {
     }
 }
 
-/* Whether a partition with messages has an error, nobody to send to, or a connection that is down. */
+/* Whether a partition with messages has an error, no leader to send to, or a connection that is down. */
 int bl_produce_needs_care(const producer *p) {
     for (int i = 0; i < p->lanes; i++) {
         const lane *l = &p->lane[i];

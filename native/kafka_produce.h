@@ -43,7 +43,7 @@ typedef struct {
     batches waiting; /* sealed, in order */
     batches again;   /* while a connection is given up: what it had taken, to go before the others */
     batch *open;
-    int32_t connection, error; /* Kafka's code; nothing is sent until it is led anew */
+    int32_t connection, error; /* Kafka's code; nothing is sent until it has a leader again */
     int64_t not_before_ns;
 } lane;
 

@@ -200,7 +200,7 @@ static void hang_up(connection *c) {
     c->in.head = c->in.tail = 0;
 }
 
-/* Nobody knows what became of the requests under way: their batches are tried again. */
+/* What became of the requests under way is unknown: their batches are tried again. */
 void produce_lose(producer *p, connection *c, const char *why, int64_t now_ns) {
     snprintf(p->why, sizeof p->why, "%s", why);
     hang_up(c);
@@ -255,7 +255,7 @@ static int topic_number(const producer *p, reader *r) {
     return -1;
 }
 
-/* What the broker says of one partition; a partition nobody asked about makes the answer malformed. */
+/* What the broker says of one partition; a partition that was not asked about makes the answer malformed. */
 static void settle_lane(producer *p, request *asked, int lane_number, int32_t code, reader *r, int64_t now_ns) {
     for (int i = 0; i < asked->batches; i++) {
         batch *b = asked->batch[i];

@@ -11,7 +11,7 @@ enum { POLICY_NONE = 0, POLICY_ALL = 1, POLICY_EXPLICIT = 2 };
 #define SILENT_NS 5000000000
 /* Pulls of all streams that bring no word so often in turn: this server does not reach their leaders; another one may. */
 #define SILENCES_MOST 2
-/* A pull that nobody answers (503): between two leaders this lasts seconds; later, there is no such group. */
+/* A pull without an answer (503): between two leaders this lasts seconds; later, there is no such group. */
 #define ABSENT_RETRY_NS 200000000
 #define ABSENT_MOST_NS 20000000000
 /* The first pull, before the size of messages is known. */

@@ -1,8 +1,16 @@
-"""The tables that only the lake has, for docs/lake.md. Run as `python tools/lake_tables.py`."""
+"""The tables that only the lake has, written into docs/lake.md between two marks.
+
+Run as `python tools/lake_tables.py docs/lake.md`.
+"""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from brokerlab.lake.tables import CELLS, EVIDENCE_COUNT, EVIDENCE_FILE, RUNS
+
+BEGINS, ENDS = "<!-- tables: written by `make docs` -->", "<!-- end of tables -->"
 
 
 def lines() -> list[str]:
@@ -14,5 +22,15 @@ def lines() -> list[str]:
     return made[:-1]
 
 
+def with_tables(page: str) -> str:
+    """The page with the part between its two marks made again."""
+    before, begins, rest = page.partition(BEGINS)
+    _, ends, after = rest.partition(ENDS)
+    if not (begins and ends):
+        raise SystemExit(f"the page must have the marks {BEGINS} and {ENDS}, each on a line of its own")
+    return "\n".join([before + BEGINS, "", *lines(), "", ENDS + after])
+
+
 if __name__ == "__main__":
-    print("\n".join(lines()))
+    page = Path(sys.argv[1])
+    page.write_text(with_tables(page.read_text()))

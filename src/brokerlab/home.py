@@ -23,7 +23,7 @@ def runs_directory() -> Path:
 
 
 def free_bytes() -> dict[Path, int]:
-    """What is left where we write. Told when a disk is full, as the kernel does not say which one it was."""
+    """What is left where we write. Shown when a disk is full, as the kernel does not say which one it was."""
     places = (cache_directory(), runs_directory(), Path(tempfile.gettempdir()))
     return {place: shutil.disk_usage(_existing(place)).free for place in places}
 

@@ -1,4 +1,4 @@
-"""Being told to end."""
+"""Signals that ask the program to end."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _execute(
         ) from None
     except BaseException as e:
         reason = redacted(str(e) if isinstance(e, BrokerlabError) else f"{type(e).__name__}: {e}")
-        with contextlib.suppress(OSError):  # on a full disk the state stays "running", which nobody runs any more
+        with contextlib.suppress(OSError):  # on a full disk the state stays "running" although nothing runs any more
             _note_state(directory, execution, state="interrupted", reason=reason, ended_unix_s=time.time())
         raise
     state = "finished" if facts.failure is None else "failed"

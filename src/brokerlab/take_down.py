@@ -58,7 +58,7 @@ def delete_destinations(
     waiting: Callable[[str], None] = lambda _text: None,
 ) -> None:
     """Delete them in a broker that the user runs. Each try has a connection of its own: one that was open during the
-    load may have been lost meanwhile. `waiting` is told once, after a first try that failed. Raises the last error when
+    load may have been lost meanwhile. `waiting` is called once, after a first try that failed. Raises the last error when
     none succeeds in time."""
     until = time.monotonic() + patience_s
     has_failed = False

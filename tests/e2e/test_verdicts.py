@@ -105,7 +105,7 @@ def test_a_truncated_segment_stays_where_it_is_and_is_named_in_the_verdict_and_i
     assert verdict.verdict != "valid"
 
 
-def test_the_rest_of_damaged_evidence_is_analysed_and_what_is_missing_is_not_called_lost(
+def test_the_rest_of_damaged_evidence_is_analyzed_and_what_is_missing_is_not_called_lost(
     damaged: tuple[Path, RunDirectory, Verdict, int], missed: tuple[Lab, Any]
 ) -> None:
     _, run, verdict, exit_code = damaged

@@ -80,7 +80,7 @@ def test_without_jolokia_the_weaker_level_is_said_messages_pass_and_deleting_say
     admin = BROKER.admin(endpoint, ALWAYS)
     computed = admin.durability((name,))
     assert computed.level == Durability.L4
-    assert "not told" in computed.because["journalDiskSyncStrategy"]
+    assert "unknown" in computed.because["journalDiskSyncStrategy"]
     consumer = BROKER.consumer(agent_plan(running.cell, endpoint, (name,), running.group("g")), 0)
     assert consumer.remaining() is None
     sent(running, name, 100)

@@ -1,4 +1,4 @@
-"""The agent's conversation with whoever started it: one JSON object a line, commands in, events out.
+"""The agent's conversation with the process that started it: one JSON object a line, commands in, events out.
 
 In:  the AgentPlan; {"command": "start", "start_mono_ns": n, "unix_minus_mono_ns": n}; {"command": "report"};
      {"command": "finish"}. The end of the input means that the runner is gone: save and end.
@@ -22,6 +22,8 @@ class Control:
 
     def __init__(self) -> None:
         self._fd = sys.stdin.fileno()
+        self._input = select.poll()  # not select(): file numbers may be above 1023
+        self._input.register(self._fd, select.POLLIN)
         self._buffer = b""
         self._ended = False
 
@@ -49,7 +51,7 @@ class Control:
             return parsed
         if self._ended:
             return RUNNER_GONE
-        if not select.select([self._fd], [], [], wait_s)[0]:
+        if not self._input.poll(wait_s * 1000):
             return None
         chunk = os.read(self._fd, 1 << 16)
         if not chunk:

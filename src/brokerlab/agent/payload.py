@@ -44,7 +44,7 @@ class PayloadPool:
     """Slots to send from, and the patterns that say which partition (and key) message i has: pattern[i % len].
 
     `partitions` is the number in the whole cell. `generation` changes when a refill has replaced `buffer`, `words`,
-    `offsets`, `lengths` and `body_sums`: whoever keeps their addresses takes them again then.
+    `offsets`, `lengths` and `body_sums`: code that keeps their addresses takes them again then.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ def broker_named(name: str) -> Broker:
         near = difflib.get_close_matches(name, BROKERS, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise NotFoundError(f"no broker is called {name!r}", hint=f"{hint}Known: {', '.join(BROKERS)}")
-    if preferred_names():  # a slip in the variable is told whichever broker is asked for
+    if preferred_names():  # a slip in the variable is reported whichever broker is asked for
         check_preferred_names(preferable())
     return _imported(name)
 

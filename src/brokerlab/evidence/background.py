@@ -1,4 +1,4 @@
-"""Whoever only writes evidence gives way to whoever makes it."""
+"""Processes that only write evidence give way to those that make it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class KillNode:
         return Aim(self._target, leader)
 
     def begin(self, aim: Aim) -> None:
-        self._dead.add(aim.node)  # first: whoever watches the nodes must never take this for an accident
+        self._dead.add(aim.node)  # first: the watch over the nodes must never take this for an accident
         self._cluster.kill_node(aim.node)
 
     def end(self, aim: Aim) -> None:

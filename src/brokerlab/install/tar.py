@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def unpack(archive: tarfile.TarFile, target: Path) -> None:
-    """Files, folders and links of `archive` below `target`, owned by whoever unpacks, writable only by them and
+    """Files, folders and links of `archive` below `target`, owned by the user who unpacks, writable only by them and
     without set-user bits; anything else (device nodes) is left out. A symbolic link may point anywhere, but nothing is
     written through one that leaves `target`: that raises TarError, as any damage does."""
     target.mkdir(parents=True, exist_ok=True)

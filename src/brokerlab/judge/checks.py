@@ -1,4 +1,4 @@
-"""All checks in the order in which their reasons are told, and what they find together."""
+"""All checks in the order in which their reasons are shown, and what they find together."""
 
 from __future__ import annotations
 

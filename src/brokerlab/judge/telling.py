@@ -28,7 +28,7 @@ class Line:
 
 
 def told(verdict: Verdict) -> list[Line]:
-    """All reasons but planned faults, which are told by themselves; what decides comes first."""
+    """All reasons but planned faults, which have lines of their own; what decides comes first."""
     cells = {c.cell: c for c in verdict.cells}
     groups: dict[tuple[Kind, str, str], list[Reason]] = {}
     for reason in verdict.reasons:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Quantile:
-    """`per_second`: told for single seconds too. `summary`: among the figures of a cell, `headline`: and shown first.
+    """`per_second`: shown for single seconds too. `summary`: among the figures of a cell, `headline`: and shown first.
     `judged`: our own lateness must not distort it."""
 
     key: str  # name of its column

@@ -32,11 +32,14 @@ def _end_of_work() -> list[int]:
 
 def _wait(until_mono_ns: int, ends: list[int]) -> bool:
     """Wait for the time, True; or for the end of the work, False. What else is typed into us is thrown away."""
+    poll = select.poll()  # not select(): file numbers may be above 1023
+    for end in ends:
+        poll.register(end, select.POLLIN)
     while True:
-        remaining_s = (until_mono_ns - time.monotonic_ns()) / 1e9
-        if remaining_s <= 0:
+        remaining_ms = (until_mono_ns - time.monotonic_ns()) / 1e6
+        if remaining_ms <= 0:
             return True
-        ready, _, _ = select.select(ends, [], [], remaining_s)
+        ready = [number for number, _ in poll.poll(remaining_ms)]
         if ends[1] in ready or (ends[0] in ready and not os.read(ends[0], 4096)):
             return False
 
@@ -94,7 +97,7 @@ def main() -> int:
     sys.meta_path.insert(0, _WithoutPandas)
     ends = _end_of_work()
     line = b""
-    while not line.endswith(b"\n"):  # unbuffered: what follows the plan must stay visible to select
+    while not line.endswith(b"\n"):  # unbuffered: what follows the plan must stay visible to poll
         byte = os.read(ends[0], 1)
         if not byte:
             break

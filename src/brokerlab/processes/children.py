@@ -12,7 +12,7 @@ from brokerlab.processes.process import ServerProcess
 
 
 def children_of(process: ServerProcess) -> list[psutil.Process]:
-    """Ask before it ends: afterwards they are nobody's."""
+    """Ask before it ends: afterwards they have another parent."""
     if process.is_running():
         with contextlib.suppress(psutil.NoSuchProcess):
             return psutil.Process(process.pid).children(recursive=True)

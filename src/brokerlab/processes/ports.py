@@ -1,4 +1,4 @@
-"""Loopback ports that are ours until a server listens there, and whether anybody listens at an address."""
+"""Loopback ports that are ours until a server listens there, and whether a program listens at an address."""
 
 from __future__ import annotations
 

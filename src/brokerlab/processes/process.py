@@ -115,7 +115,7 @@ def inherited_environment(security: Security | None, *dropped: str) -> dict[str,
 
 
 def stop_together(processes: Sequence[ServerProcess], grace_s: float) -> None:
-    """All are told at once; then each is waited for."""
+    """All get the signal at once; then each is waited for."""
     for process in processes:
         if process.is_running():
             process.send(signal.SIGTERM)

@@ -10,7 +10,7 @@ from brokerlab.brokers.kit.stomp_link import StompLink
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
 
-_NOT_TOLD = "not told; counted as never"
+_NOT_KNOWN = "unknown; counted as never"
 
 
 class ActiveAdmin:
@@ -37,15 +37,15 @@ class ActiveAdmin:
     def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
         queues = {f"queue:{name}": values for d in destinations for name, values in self._beans.of(d).items()}
         found = {"broker": self._beans.broker(), "store": self._beans.store(), **queues}
-        told = {subject: {n: as_text(v) for n, v in values.items()} for subject, values in found.items() if values}
-        return {"clients": {"receipts": "one for each message", **self._clients}, **told}
+        reported = {subject: {n: as_text(v) for n, v in values.items()} for subject, values in found.items() if values}
+        return {"clients": {"receipts": "one for each message", **self._clients}, **reported}
 
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
         with StompLink.session(self._endpoint):
             if self._beans.known and not any(self._beans.of(d) for d in destinations):
                 raise BrokerError(f"no queues of {', '.join(destinations)}", hint="create them first")
             stored = self._beans.broker().get("Persistent", True)
-            strategy = self._beans.store().get("JournalDiskSyncStrategy", _NOT_TOLD)
+            strategy = self._beans.store().get("JournalDiskSyncStrategy", _NOT_KNOWN)
         return durability_of(strategy, self._clients["persistent"] if stored else "false: the broker stores nothing")
 
     def close(self) -> None:

@@ -27,7 +27,7 @@ _OWN_FIGURES = (
     Figure(_BROKER, "MemoryPercentUsage", "memory_used_percent", "%"),
 )
 FIGURES = (*JVM_FIGURES, *_OWN_FIGURES)
-# All that the agent in a server of ours lets anybody do.
+# What the agent in one of our servers permits; nothing else.
 READABLE = {
     **readable_by(JVM_FIGURES),
     _BROKER: (*_OF_BROKER, *readable_by(_OWN_FIGURES)[_BROKER]),

@@ -56,7 +56,7 @@ class Client:
         )
 
     def metadata(self, patience_s: float = PATIENCE_S) -> Any:
-        """The cluster's metadata. Raises BrokerError: at once when we are refused or nobody listens, after `patience_s`
+        """The cluster's metadata. Raises BrokerError: at once when we are refused or nothing listens, after `patience_s`
         otherwise."""
         from confluent_kafka import KafkaException
 
@@ -85,5 +85,5 @@ def leader_of(endpoint: Endpoint, topic: str) -> int:
     """The node that leads the topic's first partition now. Raises BrokerError when there is none."""
     found = Client(endpoint, {}).metadata().topics.get(topic)
     if found is None or 0 not in found.partitions or found.partitions[0].leader < 0:
-        raise BrokerError(f"nobody leads {topic} now")
+        raise BrokerError(f"{topic} has no leader now")
     return int(found.partitions[0].leader)

@@ -1,5 +1,5 @@
 """An archive of the classes a node loads (AppCDS): a node that starts from it is ready a second earlier, for two thirds
-of the CPU. It changes nothing else. Made once for each Java and set of jars, by a node that serves nobody."""
+of the CPU. It changes nothing else. Made once for each Java and set of jars, by a node without clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_once(archive: Path, run_a_node: Callable[[Path, Path], None]) -> None:
         if archive.is_file():
             return
         work = archive.with_suffix(".making")
-        shutil.rmtree(work, ignore_errors=True)  # of somebody who was killed
+        shutil.rmtree(work, ignore_errors=True)  # left by a process that was killed
         work.mkdir(parents=True)
         try:
             with contextlib.suppress(BrokerError, OSError):  # it died, or was killed before it had written anything

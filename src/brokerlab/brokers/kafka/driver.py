@@ -179,6 +179,6 @@ class PythonConsumer:
             if self._uncommitted:
                 self._commit()
         except KafkaException:
-            pass  # the positions are only for whoever reads on as this group; the evidence has its own
+            pass  # the positions only serve a later reader of this group; the evidence has its own
         finally:
             self._client.close()

@@ -123,7 +123,7 @@ class NativeConsumer:
     epoch = 0  # partitions are assigned once and stay
 
     def __init__(self, plan: AgentPlan, number: int, assign: bool = True) -> None:
-        """Without `assign` it only keeps the group's positions, until told to read."""
+        """Without `assign` it only keeps the group's positions, until `assign` is called."""
         assert plan.consumers is not None
         self._lib = _lib()
         self._handle = _new(self._lib.bl_kafka_consumer_new, consumer_properties(plan), plan, RECEIVE_MOST)

@@ -1,8 +1,8 @@
 """The producer that speaks Kafka's Produce protocol itself, for plain connections (native/kafka_produce.c).
 
 librdkafka makes an object of every message and hands it to a thread; here a message is copied once, into the batch that
-is sent, by the agent's own thread. Batching and retrying follow the settings, under librdkafka's names. Acknowledged by
-nobody (acks=0), idempotent, compressed or secured it is librdkafka's: see `can_write`.
+is sent, by the agent's own thread. Batching and retrying follow the settings, under librdkafka's names. Without
+acknowledgement (acks=0), idempotent, compressed or secured it is librdkafka's: see `can_write`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keeps a client that speaks Kafka's protocol itself connected to whoever leads its partitions."""
+"""Keeps a client that speaks Kafka's protocol itself connected to the leaders of its partitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from brokerlab.errors import BrokerError
 
 DIAL_EVERY_NS = 200_000_000
 ASK_EVERY_NS = 200_000_000
-UNKNOWN_MOST_NS = 30_000_000_000  # a topic nobody knows for so long does not come back
+UNKNOWN_MOST_NS = 30_000_000_000  # a topic that is unknown for so long does not come back
 CONNECTIONS_MOST = 64  # as native/kafka_fetch.h and kafka_produce.h have it
 _BUFFERS = {"socket.receive.buffer.bytes": socket.SO_RCVBUF, "socket.send.buffer.bytes": socket.SO_SNDBUF}
 
@@ -43,7 +43,7 @@ class Following:
         self._ask_at_ns = self._unknown_since_ns = 0
 
     def follow(self, leaders: Mapping[int, Where | None], now_ns: int) -> None:
-        """Each partition over the connection to its leader; one that nobody leads waits."""
+        """Each partition over the connection to its leader; one without a leader waits."""
         for number, where in leaders.items():
             place = -1
             if where is not None:

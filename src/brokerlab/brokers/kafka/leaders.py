@@ -27,7 +27,7 @@ class Leaders:
 
         self._plan = plan
         self._partitions = partitions
-        # Whoever asks here waits for a broker to come back: ten seconds between two attempts would be too many.
+        # The caller waits for a broker to come back: ten seconds between two attempts would be too many.
         own: dict[str, Any] = {"reconnect.backoff.max.ms": "500"}
         self._client: Any = AdminClient({**admin_properties(plan.endpoint, plan.client_settings), **own})
         self._metadata: Future[Any] | None = None
@@ -44,11 +44,11 @@ class Leaders:
     def _ask(self, answer: Future[Any]) -> None:
         try:
             answer.set_result(self._client.list_topics(timeout=TIMEOUT_S))
-        except Exception as e:  # it is for whoever reads the answer
+        except Exception as e:  # raised where the answer is read
             answer.set_exception(e)
 
     def leaders(self) -> dict[int, Where | None] | None:
-        """Host and port of each partition's leader, None where nobody is known to lead; None while there is no
+        """Host and port of each partition's leader, None where no leader is known; None while there is no
         answer."""
         if self._metadata is None or not self._metadata.done():
             return None

@@ -62,7 +62,7 @@ CONSUMER_STOPS = names("""
 
 
 def outcome_of(code: int) -> int:
-    """ACKNOWLEDGED, REJECTED or UNKNOWN; a code nobody has mapped says nothing, so UNKNOWN."""
+    """ACKNOWLEDGED, REJECTED or UNKNOWN; a code that is not listed is UNKNOWN."""
     return _outcomes().get(code, UNKNOWN)
 
 

@@ -26,7 +26,7 @@ def protocol(security: Security | None) -> str:
 
 
 def client_properties(security: Security | None) -> dict[str, str]:
-    """librdkafka's properties. Resolves the password: call it in the process that connects, and show it to nobody."""
+    """librdkafka's properties. Resolves the password: call it in the process that connects, and never print the result."""
     if security is None:
         return {}
     properties = {"security.protocol": protocol(security)}
@@ -40,7 +40,7 @@ def client_properties(security: Security | None) -> dict[str, str]:
 
 
 def server_settings(security: Security, certificates: Certificates | None, servers_password: str) -> dict[str, str]:
-    """Lines of server.properties, the user's password among them: for a file nobody else can read."""
+    """Lines of server.properties, the user's password among them: for a file that only its owner can read."""
     settings: dict[str, str] = {}
     if certificates is not None:
         settings |= {

@@ -85,10 +85,10 @@ def server_properties(
         # The default of 128 MB does not fit into a small heap: the cleaner's thread dies of it.
         "log.cleaner.dedupe.buffer.size": "8388608",
         # Patience on busy machines: a loaded host must not look like a dead controller. (An election's own timeout stays
-        # at Kafka's 1 s: at the start nobody leads, and all wait for it.)
+        # at Kafka's 1 s: at the start there is no leader, and all wait for one.)
         "controller.quorum.fetch.timeout.ms": "10000",
         "broker.session.timeout.ms": "30000",
-        # All nodes stop together, so nobody is left to hand leadership to; waiting for it can hang.
+        # All nodes stop together, so no node is left to hand leadership to; waiting for it can hang.
         "controlled.shutdown.enable": "false",
         **own,
     }

@@ -126,7 +126,7 @@ def replication_factor(level: Durability, broker_settings: Mapping[str, str]) ->
 def computed_durability(
     *, replication_factor: int, min_insync_replicas: int, flush_messages: int, acks: str
 ) -> ComputedDurability:
-    """The level that follows from settings, whoever set them.
+    """The level that follows from settings, whatever their origin.
 
     Replicated: an acknowledgement waits for at least two copies. Fsynced: every append is flushed before it is
     answered (`flush.messages` = 1, on followers too, which acks=all waits for). acks=0 promises nothing at all.
@@ -155,7 +155,7 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
 
 
 def problems(cell: CellPlan) -> list[CellProblem]:
-    """Names nobody knows, with the nearest valid one; names that are ours to decide; values that cannot be."""
+    """Unknown names, with the nearest valid one; names that brokerlab sets itself; impossible values."""
     client_names = PRODUCER_SETTINGS | CONSUMER_SETTINGS | SHARED_SETTINGS
     found = [
         *_name_problems("broker_settings", cell.broker_settings, TOPIC_SETTINGS | SERVER_SETTINGS),

@@ -17,7 +17,7 @@ def resolved(host: str, port: int) -> Where:
 
 
 def dial(where: Where, options: Mapping[int, int] | None = None) -> tuple[int, str]:
-    """The number of a socket that connects, for whoever adopts it; or -1 and why it failed at once. `options` are those
+    """The number of a socket that connects, for the caller to adopt; or -1 and why it failed at once. `options` are those
     of the socket itself, such as the sizes of its buffers."""
     with socket.socket(where[0], socket.SOCK_STREAM) as made:
         made.setblocking(False)

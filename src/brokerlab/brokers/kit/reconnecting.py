@@ -25,7 +25,7 @@ Part = TypeVar("Part")  # of what has arrived
 
 
 class Reconnecting(ABC, Generic[AnyLink]):
-    """Has one connection, or none from losing it until `_reconnect` has made it anew."""
+    """Has one connection, or none from losing it until `_reconnect` has made it again."""
 
     link_class: type[AnyLink]
 
@@ -94,7 +94,7 @@ class Reconnecting(ABC, Generic[AnyLink]):
 
 
 class ReconnectingProducer(Reconnecting[AnyLink]):
-    """See brokers.contract.Producer. A lost connection makes what is open unknown, and is made anew."""
+    """See brokers.contract.Producer. A lost connection makes what is open unknown, and is made again."""
 
     _overhead_bytes: int  # of each message, beside its payload
 
@@ -149,7 +149,7 @@ class ReconnectingProducer(Reconnecting[AnyLink]):
 
 
 class ReconnectingConsumer(Reconnecting[AnyLink], Generic[AnyLink, Part]):
-    """See brokers.contract.Consumer. A lost connection is made anew; what was not acknowledged then comes again."""
+    """See brokers.contract.Consumer. A lost connection is made again; what was not acknowledged then comes again."""
 
     path: str
 

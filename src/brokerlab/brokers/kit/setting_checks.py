@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from brokerlab.brokers.contract import CellProblem
 from brokerlab.model.plan import CellPlan
 
-MOST_LISTED = 30  # names; nobody reads a longer list
+MOST_LISTED = 30  # names; a longer list is not read
 Check = Callable[[str], str | None]  # of a value: None, or what it must be
 Known = Mapping[str, Check]  # settings by name
 

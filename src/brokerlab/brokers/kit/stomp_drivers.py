@@ -1,4 +1,4 @@
-"""Producers and consumers that speak STOMP. Names of destinations and what else brokers want to be told come from folders."""
+"""Producers and consumers that speak STOMP. Names of destinations and broker-specific headers come from folders."""
 
 from __future__ import annotations
 

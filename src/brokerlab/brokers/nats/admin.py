@@ -16,7 +16,7 @@ from brokerlab.brokers.nats.settings import NatsSettings, settings_of
 from brokerlab.model.plan import CellPlan, Endpoint
 
 STREAM_NOT_FOUND = 10059
-_NOT_TOLD = "not told: no monitoring address; counted as not always"
+_NOT_KNOWN = "unknown: no monitoring address; counted as not always"
 
 
 def stream_config(destination: str, partitions: int, settings: NatsSettings) -> dict[str, Any]:
@@ -92,12 +92,17 @@ class NatsAdmin:
         servers = [values for subject, values in settings.items() if subject.startswith("server:")]
         replicas = min(int(s["num_replicas"]) for s in streams)
         storage = "file" if all(s["storage"] == "file" for s in streams) else "memory"
-        # A stream may be told to acknowledge before it writes, whatever the server's sync_interval says.
+        # A stream can be set to acknowledge before it writes, whatever the server's sync_interval says.
         persist = "async" if any(s.get("persist_mode") == "async" for s in streams) else "default"
         always = bool(servers) and all(s.get("sync_always") == "true" for s in servers)
         intervals = sorted({f"{int(s['sync_interval']) / 1e9:g}s" for s in servers if "sync_interval" in s})
-        told = "always" if always else ", ".join(intervals) or _NOT_TOLD
-        because = {"num_replicas": str(replicas), "storage": storage, "persist_mode": persist, "sync_interval": told}
+        sync_interval = "always" if always else ", ".join(intervals) or _NOT_KNOWN
+        because = {
+            "num_replicas": str(replicas),
+            "storage": storage,
+            "persist_mode": persist,
+            "sync_interval": sync_interval,
+        }
         fsynced = storage == "file" and persist != "async" and always
         return ComputedDurability(level_of(replicated=replicas > 1, fsynced=fsynced), because)
 

@@ -26,7 +26,7 @@ _ENDED = ("Consumer Deleted", "Consumer Shutdown")
 
 
 class NatsConsumer:
-    """See brokers.contract.Consumer. The library heals a lost connection; pulls are opened anew then."""
+    """See brokers.contract.Consumer. The library heals a lost connection; pulls are opened again then."""
 
     path = PATH
 
@@ -96,8 +96,8 @@ class NatsConsumer:
         self._link.wake()
 
     def _on_status(self, message: Msg, number: int) -> None:
-        """A pull has ended before it was filled: 404, 408 and 409 say how many messages it did not bring. 503 is nobody
-        to answer it: between two leaders that lasts seconds. 100 is a heartbeat."""
+        """A pull has ended before it was filled: 404, 408 and 409 say how many messages it did not bring. 503: no server
+        answers it; between two leaders that lasts seconds. 100 is a heartbeat."""
         headers = message.headers or {}
         status, text = headers.get("Status", ""), headers.get("Description", "")
         if status == "100":

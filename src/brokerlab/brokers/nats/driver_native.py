@@ -107,7 +107,7 @@ class NativeProducer:
 
 
 class NativeConsumer:
-    """See brokers.contract.Consumer. A lost connection is opened anew, and pulls on it."""
+    """See brokers.contract.Consumer. A lost connection is opened again, and the pulls on it."""
 
     path = PATH
 

@@ -1,4 +1,4 @@
-"""A group on its streams: made if nobody made it, pulled from, asked what remains. The same for both paths."""
+"""A group on its streams: made if it does not exist, pulled from, asked what remains. The same for both paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZED_MOST = 1 << 16  # messages over which the mean size is taken
 
 
 def ensure_group(link: Link, stream: str, group: str, plan: AgentPlan) -> str:
-    """The group's acknowledgement policy; a group nobody made begins with the oldest message."""
+    """The group's acknowledgement policy; a group that does not exist is made and begins with the oldest message."""
     assert plan.consumers is not None
     try:
         info = link.api(f"CONSUMER.INFO.{stream}.{group}")

@@ -1,4 +1,4 @@
-"""A nats-py client together with the event loop it runs in, stepped by whoever owns it."""
+"""A nats-py client together with the event loop it runs in, stepped by its owner."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Link:
         if security is not None and security.tls:
             given["tls"] = ssl.create_default_context(cafile=security.ca_file)
         if security is not None and security.user is not None:
-            # Resolved now, so that a bad reference is told at once; handed over when the library writes CONNECT.
+            # Resolved now, so that a bad reference is reported at once; handed over when the library writes CONNECT.
             password = "" if security.password is None else secret(security.password)
             given |= {"user": security.user, "password": lambda: self._unless_plain(password)}
         return given
@@ -224,7 +224,7 @@ class Link:
         self._end()
 
     def _end(self) -> None:
-        """Leave no task and no connection behind: a loop closed with them complains later, in somebody else's code.
+        """Leave no task and no connection behind: a loop closed with them complains later, in other code.
 
         The library forgets connections whose TLS was refused; the loop knows all of them.
         """

@@ -20,7 +20,7 @@ DIAL_EVERY_NS = 200_000_000
 
 
 def new_inbox(kind: str) -> str:
-    """A subject nobody else uses, ending in a dot."""
+    """A subject that no other client uses, ending in a dot."""
     return f"{kind}.{uuid.uuid4().hex[:16]}."
 
 
@@ -32,7 +32,7 @@ def hello(endpoint: Endpoint, name: str, subscriptions: list[str]) -> bytes:
         "lang": "brokerlab",
         "version": "1",
         "protocol": 1,
-        "headers": True,  # without them the server could not say that nobody listens
+        "headers": True,  # without them the server could not say that there is no listener
         "no_responders": True,
         "name": name,
     }

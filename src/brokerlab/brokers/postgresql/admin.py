@@ -21,7 +21,7 @@ _SETTINGS = (
 _PROMISES = {
     Durability.L1: "the commit is fsynced on the primary and on as many standbys as synchronous_standby_names asks for",
     Durability.L2: "the commit is fsynced on the primary if fsync is on; standbys have it in memory, not on disk",
-    Durability.L3: "the commit is fsynced on the primary; nobody waits for a standby",
+    Durability.L3: "the commit is fsynced on the primary and waits for no standby",
     Durability.L4: "the commit is not fsynced before it is acknowledged",
 }
 
@@ -97,7 +97,7 @@ class PostgresqlAdmin:
             level,
             {
                 "synchronous_commit": commit,
-                "synchronous_standby_names": names or "none: nobody waits for a standby",
+                "synchronous_standby_names": names or "none: commits wait for no standby",
                 "synchronous standbys connected": str(synchronous),
                 "fsync": ", ".join(fsync),
                 "tables": "permanent" if logged else "not all permanent, so not durable",

@@ -76,7 +76,7 @@ def as_broker_error(error: psycopg.Error | str, where: str) -> BrokerError:
 
 
 def ensure_group(connection: Connection, destination: str, group: str) -> int:
-    """The group's number in this destination; made if nobody made it."""
+    """The group's number in this destination; made if it does not exist."""
     *make, ask = group_statements(destination)
     with connection.transaction():
         # Two consumers that make the same group at once: the second waits here and finds it.

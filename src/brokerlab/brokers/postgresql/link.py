@@ -1,4 +1,4 @@
-"""One connection in libpq's pipeline mode, stepped by whoever owns it: nothing here blocks except `open_and_wait` and
+"""One connection in libpq's pipeline mode, stepped by its owner: nothing here blocks except `open_and_wait` and
 `wait`, and there is no thread.
 
 What is submitted together is one transaction: PostgreSQL commits it when it reaches the sync behind it, so its fate is
@@ -34,7 +34,7 @@ class Work:
     severity: str = ""
     said: str = ""
     warned: bool = False  # the server gave up waiting for a standby, or something else it found worth a warning
-    lost: bool = False  # the connection ended first: nobody knows
+    lost: bool = False  # the connection ended first: the outcome is unknown
 
     @property
     def failed(self) -> bool:

@@ -27,7 +27,7 @@ STATES: dict[str, int] = {
 
 
 def outcome_of(sqlstate: str, severity: str) -> int:
-    """The outcome of a transaction that ended with this error; a state nobody mapped is unknown."""
+    """The outcome of a transaction that ended with this error; a state that is not listed is unknown."""
     if severity != "ERROR":
         return UNKNOWN
     return STATES.get(sqlstate, CLASSES.of(sqlstate[:2]))

@@ -41,7 +41,7 @@ DEFAULTS = {"shared_buffers": "128MB", "max_wal_size": "4GB", "max_connections":
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """One cell's settings of the servers, complete. `synchronous_standbys` 0: nobody waits for a standby."""
+    """One cell's settings of the servers, complete. `synchronous_standbys` 0: commits wait for no standby."""
 
     synchronous_commit: str
     synchronous_standbys: int

@@ -15,7 +15,7 @@ from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
 
 _EARLIEST = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
-_NOT_TOLD = "not told: no bookie's address; counted as not synced"
+_NOT_KNOWN = "unknown: no bookie's address; counted as not synced"
 _BOOKIE_SECONDS = 10.0
 
 
@@ -98,7 +98,7 @@ class PulsarAdmin:
             "bookies_asked": f"{len(bookies)} of {len(self._bookies)}",
         }
         for name in ("journalSyncData", "journalWriteData"):
-            because[name] = ", ".join(sorted({b.get(name, "not told") for b in bookies})) or _NOT_TOLD
+            because[name] = ", ".join(sorted({b.get(name, "not told") for b in bookies})) or _NOT_KNOWN
         return ComputedDurability(level_of(write, ack, fsynced), because)
 
     def close(self) -> None:

@@ -78,5 +78,7 @@ def close_in_time(client: pulsar.Client, deadline_mono_ns: int) -> None:
 
 
 def _quietly(close: Callable[[], None]) -> None:
-    with contextlib.suppress(pulsar.PulsarException):  # closed already, or nobody there: either way it is over
+    with contextlib.suppress(
+        pulsar.PulsarException
+    ):  # closed already, or no server there: in either case there is nothing left to close
         close()

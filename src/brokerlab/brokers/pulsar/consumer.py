@@ -92,8 +92,8 @@ class PulsarConsumer:
             self._acknowledge(deliveries.token)  # type: ignore[arg-type]
 
     def _acknowledge(self, ids: list[Any]) -> None:
-        """The library collects acknowledgements for a tenth of a second and sends them together: this waits for
-        nobody."""
+        """The library collects acknowledgements for a tenth of a second and sends them together: this does not
+        wait."""
         acknowledge = self._consumer.acknowledge
         try:
             for one in ids:

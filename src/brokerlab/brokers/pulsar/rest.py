@@ -28,7 +28,7 @@ def topic_path(namespace: str, topic: str) -> str:
 
 
 class Rest:
-    """Requests to the first web address that answers. `endpoint.options["web"]` lists them; where nobody gave any they
+    """Requests to the first web address that answers. `endpoint.options["web"]` lists them; without it they
     are taken to be at Pulsar's usual port on the brokers' hosts."""
 
     def __init__(self, endpoint: Endpoint, seconds: float = 60.0) -> None:
@@ -49,7 +49,7 @@ class Rest:
         return self.request("GET", path)
 
     def request(self, method: str, path: str, body: object = None) -> Any:
-        """The answer's JSON, None for an empty one. Raises RestError for a refusal, BrokerError if nobody answers."""
+        """The answer's JSON, None for an empty one. Raises RestError for a refusal, BrokerError if no address answers."""
         data = None if body is None else json.dumps(body).encode()
         last: Exception | None = None
         for address in self._addresses:

@@ -55,7 +55,7 @@ class PulsarSettings:
 
 
 def syncs(journal: Mapping[str, str]) -> bool:
-    """Whether a bookie with these settings answers only after an fsync. What is not told counts as no."""
+    """Whether a bookie with these settings answers only after an fsync. A setting that is not known counts as no."""
     return all(journal.get(name) == "true" for name in _SWITCHES)
 
 

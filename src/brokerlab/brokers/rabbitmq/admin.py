@@ -18,7 +18,7 @@ from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
 
 _ONLINE_S = 60.0
-_NOT_TOLD = "not told: no management address; counted as one classic queue"
+_NOT_KNOWN = "unknown: no management address; counted as one classic queue"
 _OF_NODE = ("mem_limit", "disk_free_limit", "fd_total", "proc_total", "run_queue", "processors", "being_drained")
 _OF_QUEUE = ("type", "durable", "auto_delete", "exclusive", "state", "leader", "node", "members", "online", "policy")
 
@@ -56,7 +56,7 @@ class RabbitAdmin:
                 time.sleep(0.1)
 
     def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:
-        """RabbitMQ does not mind being told to delete what does not exist."""
+        """RabbitMQ accepts the deletion of what does not exist."""
         with AmqpLink.session(self._endpoint) as link:
             for destination in destinations:
                 for queue in self._queues_to_delete(destination, groups):
@@ -112,20 +112,20 @@ class RabbitAdmin:
 
     def _of_clients(self) -> dict[str, str]:
         """What producers and consumers ask for. A latency means little without the confirm window."""
-        told = {
+        reported = {
             "publisher confirms": "on",
             "confirm window": str(confirm_window(self._cell.producers)),
             "delivery mode": "2 (persistent)",
         }
         name = "credit" if self._settings.kind == "stream" else "prefetch"
-        return told | {name: str(client_setting(self._cell, name))}
+        return reported | {name: str(client_setting(self._cell, name))}
 
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
         """The weakest queue decides."""
         because = {"publisher confirms": "on", "delivery mode": "2 (persistent)"}
         if not self._management.known:
             with AmqpLink.session(self._endpoint):
-                return ComputedDurability(Durability.L4, because | {"x-queue-type": _NOT_TOLD})
+                return ComputedDurability(Durability.L4, because | {"x-queue-type": _NOT_KNOWN})
         infos = [info for d in destinations for q in self.queues(d) if (info := self._info(q)) is not None]
         if not infos:
             raise BrokerError(f"no queues of {', '.join(destinations)}")

@@ -47,7 +47,7 @@ class RabbitRecipe(FromDebian):
         return Found(Programs(server, erlang, epmd), version, f"{server}, found on PATH", server)
 
     def programs_in(self, root: DebianRoot) -> Programs | None:
-        """None also where Erlang has not been told yet where it lies."""
+        """None also where Erlang's own paths have not been set yet."""
         erlang = root.path / "usr/lib/erlang"
         # Not Debian's own wrapper in usr/sbin: it wants root or a user called rabbitmq.
         server = _first(root.path, "usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 GUEST = ("guest", "guest")  # RabbitMQ's own user and password, for who comes from this machine
 HEARTBEAT_S = 30
-DEFAULT_GROUP = "default"  # where messages go when nobody has asked for a group: nothing is lost meanwhile
+DEFAULT_GROUP = "default"  # where messages go before a group exists: nothing is lost meanwhile
 
 
 def routing_key(partition: int) -> str:

@@ -70,11 +70,11 @@ CODEC_ERRORS = names("""
 
 
 def outcome_of_return(code: int, text: str) -> tuple[int, str]:
-    """Outcome and error kind of basic.return; a code nobody knows tells nothing."""
+    """Outcome and error kind of basic.return; an unknown code is UNKNOWN."""
     name, outcome = REPLY_CODES.get(code, (text, UNKNOWN))
     return (outcome, f"{code} {name}")
 
 
 def outcome_of_stream_code(code: int) -> tuple[int, str]:
-    name, outcome = STREAM_CODES.get(code, ("code nobody knows", UNKNOWN))
+    name, outcome = STREAM_CODES.get(code, ("unknown code", UNKNOWN))
     return (outcome, f"{code} {name}")

@@ -67,7 +67,7 @@ class AmqpProducer(ReconnectingProducer[AmqpLink]):
                 self._acknowledged(some)
 
     def _acknowledged(self, indices: Int64s) -> None:
-        """A message that came back is confirmed as well: nobody wants it, and that is final."""
+        """A message that came back is confirmed as well: no queue takes it, and that is final."""
         if self._returned:
             for index in [i for i in indices.tolist() if i in self._returned]:
                 outcome, error = REJECTED, self._returned.pop(index)

@@ -65,7 +65,7 @@ class Account:
 
 def configuration(
     layout: NodeLayout,
-    everyone: Sequence[NodeLayout],
+    all_nodes: Sequence[NodeLayout],
     kind: Kind,
     own_settings: Mapping[str, str],
     certificates: Certificates | None,
@@ -84,11 +84,11 @@ def configuration(
     ]
     if definitions is not None:
         lines.append(f"load_definitions = {definitions}")
-    if len(everyone) > 1:
+    if len(all_nodes) > 1:
         lines += [
             "cluster_formation.peer_discovery_backend = classic_config",
-            f"cluster_formation.target_cluster_size_hint = {len(everyone)}",
-            *(f"cluster_formation.classic_config.nodes.{n.number} = {n.erlang_name}" for n in everyone),
+            f"cluster_formation.target_cluster_size_hint = {len(all_nodes)}",
+            *(f"cluster_formation.classic_config.nodes.{n.number} = {n.erlang_name}" for n in all_nodes),
         ]
     lines += [f"{name} = {value}" for name, value in own_settings.items()]
     return "\n".join(lines) + "\n"

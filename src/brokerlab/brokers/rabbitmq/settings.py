@@ -56,7 +56,7 @@ class RabbitSettings:
         """Of queue.declare."""
         found: dict[str, object] = {"x-queue-type": self.kind}
         if self.kind == "quorum":
-            # 4.x drops a message that was given back 20 times, unless told otherwise.
+            # 4.x drops a message that was given back 20 times, unless set otherwise.
             found |= {"x-quorum-initial-group-size": self.members, "x-delivery-limit": -1}
         if self.kind == "stream":
             found |= {"x-initial-cluster-size": self.members}

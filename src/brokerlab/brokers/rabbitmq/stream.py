@@ -33,7 +33,7 @@ class StreamRefusedError(RefusedError):
     """The server answered with a code that is not OK."""
 
     def __init__(self, what: str, code: int) -> None:
-        name = STREAM_CODES.get(code, ("code nobody knows", 0))[0]
+        name = STREAM_CODES.get(code, ("unknown code", 0))[0]
         super().__init__(f"{what}: {code} {name}", code, not_yet=code == NOT_AVAILABLE)
 
 
@@ -70,8 +70,8 @@ class StreamLink(Link):
 
     def _handshake(self, name: str, user: str, password: str, until: float) -> None:
         properties = {"product": "brokerlab", "connection_name": name}
-        told = struct.pack(">I", len(properties)) + b"".join(text(k) + text(v) for k, v in properties.items())
-        self._ask(PEER_PROPERTIES, told, until)
+        packed = struct.pack(">I", len(properties)) + b"".join(text(k) + text(v) for k, v in properties.items())
+        self._ask(PEER_PROPERTIES, packed, until)
         self._ask(SASL_HANDSHAKE, b"", until)
         secret = f"\0{user}\0{password}".encode()
         self._ask(SASL_AUTHENTICATE, text("PLAIN") + struct.pack(">I", len(secret)) + secret, until)

@@ -178,14 +178,14 @@ class RedisConsumer:
         return left
 
     def _on_error(self, error: Exception) -> None:
-        """Lost connections and moved slots are healed by connecting anew; anything else is the caller's to know."""
+        """Lost connections and moved slots are mended by connecting again; anything else is raised."""
         if isinstance(error, ServerError) and error.word not in _HEALS:
             raise BrokerError(f"the group {self._member.group} cannot be read: {error.message}") from error
         self._lost = str(error) or type(error).__name__
         self._drop()
 
     def _heal(self, deadline_mono_ns: int) -> None:
-        """One attempt to connect anew, then a short rest."""
+        """One attempt to connect again, then a short rest."""
         try:
             self._connect(RECONNECT_S)
         except (BrokerError, OSError) as e:
@@ -196,7 +196,7 @@ class RedisConsumer:
         else:
             self._lost = ""
             if not self._member.automatic:
-                # What the old connections have read and nobody acknowledged is pending, and comes again from there.
+                # What the old connections read and did not acknowledge is pending, and comes again from there.
                 self._arrived.clear()
 
     def _drop(self) -> None:
@@ -240,7 +240,7 @@ class RedisConsumer:
 
 
 def _ensure_groups(control: Connection, keys: list[str], group: str) -> None:
-    """A group nobody made begins with the oldest message. Raises ServerError, OSError."""
+    """A group that does not exist is made and begins with the oldest message. Raises ServerError, OSError."""
     for reply in control.call_many([("XGROUP", "CREATE", key, group, "0", "MKSTREAM") for key in keys]):
         if isinstance(reply, hiredis.ReplyError) and not str(reply).startswith("BUSYGROUP"):
             raise ServerError("XGROUP CREATE", reply)

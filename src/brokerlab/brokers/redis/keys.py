@@ -49,7 +49,7 @@ class Placement:
         return tuple(dict.fromkeys(address for _, _, address in self.ranges))
 
     def address_of(self, key: str) -> str:
-        """Raises BrokerError when nobody serves the key's slot."""
+        """Raises BrokerError when no server has the key's slot."""
         slot = slot_of(key)
         for first, last, address in self.ranges:
             if first <= slot <= last:

@@ -42,7 +42,7 @@ class Lane:
         self._taken = 0  # replies that have come for the first of `_open`
         self._stored: list[Int64s] = []  # stored on the master, covered by no answered WAIT
         self._sent_since_wait = self._wait_open = False
-        self.moved = False  # an answer said that somebody else serves this now
+        self.moved = False  # an answer said that another server has this now
 
     def send(self, commands: bytes, indices: Int64s) -> None:
         """Raises OSError; the messages are on their way even then."""

@@ -52,7 +52,7 @@ def said(cell: CellPlan) -> str:
         ("always", "false", Durability.L4),
         ("PERIODIC", "true", Durability.L4),
         ("NEVER", "true", Durability.L4),
-        ("not told; counted as never", "true", Durability.L4),
+        ("unknown; counted as never", "true", Durability.L4),
     ],
 )
 def test_only_a_persistent_message_in_a_journal_that_always_syncs_is_fsynced(

@@ -23,7 +23,7 @@ class KmqAdmin(KafkaAdmin):
 
 
 def ensure_markers(plan: AgentPlan) -> None:
-    """Make markers topics that are not there: a group nobody announced reads on all the same."""
+    """Make markers topics that are not there: a group that was not announced can read all the same."""
     assert plan.group is not None
     client = Client(plan.endpoint, plan.client_settings)
     known = client.metadata().topics

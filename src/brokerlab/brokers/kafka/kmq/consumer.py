@@ -27,10 +27,10 @@ Place = tuple[str, int, int]  # topic, partition, offset
 
 class KmqConsumer(PythonConsumer):
     """KMQ's flow: read a batch, write a start marker for each message and wait until they are stored, commit the
-    position, hand the batch over; an acknowledgement is an end marker for each message, which nobody waits for.
+    position, hand the batch over; an acknowledgement is an end marker for each message, without waiting for it.
 
     Partitions are shared by number, as in the plain driver. The group's first consumer has the redelivery tracker as a
-    child process: it is needed as long as somebody consumes.
+    child process: it is needed as long as there is a consumer.
     """
 
     def __init__(self, plan: AgentPlan, number: int) -> None:

@@ -86,7 +86,7 @@ class Redelivery:
         destination = self._destination_of[topic]
         found = self._fetch(destination, partition, overdue)
         if found is None:
-            return  # nobody leads the partition now: they stay open, and overdue
+            return  # the partition has no leader now: they stay open, and overdue
         failed: list[str] = []
         for message in found:
             self._producer.produce(
@@ -105,7 +105,7 @@ class Redelivery:
 
     def _fetch(self, destination: str, partition: int, offsets: list[int]) -> list[Any] | None:
         """The messages themselves, or None when they cannot be read now. Those that retention has deleted are not among
-        them: nobody can have them again."""
+        them: they cannot be delivered again."""
         from confluent_kafka import TopicPartition
 
         wanted, found = set(offsets), {}
