@@ -12,16 +12,15 @@
 #define BL_MAGIC 0x4C42
 #define BL_VERSION 2
 
-/* One read brings at most so much: what it brings shares one time. The fuzz builds with less, so that buffers fill and
- * move. */
+/* The most that one read brings; all of it shares one time. The fuzz builds with less, so that buffers fill and move. */
 #ifndef BL_READ_BYTES
 #define BL_READ_BYTES (256 << 10)
 #endif
 
-/* Reports a client is asked for at a time: room for so many is in every bl_sender. */
+/* The most reports that a client is asked for at a time: every bl_sender has room for them. */
 #define BL_REPORTS_MOST 16384
 
-/* A copy of a text; there is always memory for it, or the end. */
+/* A copy of a text. Ends the process where there is no memory for it. */
 char *bl_copied(const char *text);
 
 enum { BL_ACKNOWLEDGED = 0, BL_REJECTED = 1, BL_UNKNOWN = 2, BL_SENT = 3, BL_OUTCOMES = 4 };

@@ -13,7 +13,7 @@ int64_t bl_now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* struct sched_attr of the kernel, as far as it was from the beginning. */
+/* struct sched_attr of the kernel, in its first version. */
 typedef struct {
     uint32_t size, policy;
     uint64_t flags;
@@ -24,8 +24,8 @@ typedef struct {
 
 enum { SHORT_SLICE_NS = 100000 }; /* the shortest there is */
 
-/* The default timer slack of 50 us would be half of our lateness. And whoever asks for the processor in short slices
- * gets it sooner (Linux 6.12 and later; earlier ones do not mind): we never need it for long. */
+/* The default timer slack of 50 us would be half of our lateness. A thread that asks for short slices of the processor
+ * gets it sooner (Linux 6.12 and later; older kernels ignore it), and ours never needs it for long. */
 void bl_prepare_pacing(void) {
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     scheduling now = {.size = sizeof now};

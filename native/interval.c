@@ -93,7 +93,7 @@ void bl_record(bl_slot *s, int measure, int64_t value_ns) {
         if (value_ns < h->min_ns) h->min_ns = value_ns, h->lowest = bucket;
         if (value_ns > h->max_ns) h->max_ns = value_ns, h->highest = bucket;
     }
-    h->sum_ns = (int64_t)((uint64_t)h->sum_ns + (uint64_t)value_ns); /* of times no clock shows it wraps, as numpy's */
+    h->sum_ns = (int64_t)((uint64_t)h->sum_ns + (uint64_t)value_ns); /* wraps for times that no clock shows, as in numpy */
 }
 
 /* Empty all slots for reuse. */

@@ -111,7 +111,7 @@ static inline const uint8_t *number(const uint8_t *at, const uint8_t *end, int64
     return NULL;
 }
 
-/* One record: where its value is and its offset. Returns the record's end, NULL when it is none. */
+/* One record: where its value is and its offset. Returns the record's end, NULL when it is not one. */
 static inline const uint8_t *record(const bl_batch *b, const uint8_t **value, int64_t *value_bytes, int64_t *delta) {
     int64_t length, ignored, key_bytes;
     const uint8_t *at = number(b->at, b->end, &length);

@@ -4,7 +4,7 @@
 
 enum { LEAST_CAPACITY = 256 };
 
-/* Room for so many bytes behind the content, which may move. */
+/* Room for `want` bytes behind the content, which may move. */
 uint8_t *bytes_room(bytes *b, size_t want, size_t least_capacity) {
     if (b->head) {
         memmove(b->data, b->data + b->head, b->tail - b->head);

@@ -152,7 +152,7 @@ void produce_begin(producer *p, connection *c, request *r, int64_t now_ns) {
     c->in_flight++;
 }
 
-/* So many bytes were written. */
+/* `done` bytes were written. */
 static void advance(connection *c, size_t done) {
     while (c->writing) {
         size_t left = c->writing->piece[c->piece].iov_len - c->piece_done;

@@ -9,14 +9,14 @@
 enum { POLICY_NONE = 0, POLICY_ALL = 1, POLICY_EXPLICIT = 2 };
 /* With no word for SILENT_NS, not even a heartbeat (asked for every second), the open pulls died with their leader. */
 #define SILENT_NS 5000000000
-/* Pulls of all streams that bring no word so often in turn: this server does not reach their leaders; another one may. */
+/* When the pulls of all streams stay silent this many times in a row, this server does not reach their leaders. */
 #define SILENCES_MOST 2
 /* A pull without an answer (503): between two leaders this lasts seconds; later, there is no such group. */
 #define ABSENT_RETRY_NS 200000000
 #define ABSENT_MOST_NS 20000000000
 /* The first pull, before the size of messages is known. */
 #define PULL_FIRST 1000
-/* What a frame has besides its subjects and its content, about; and over how many messages their mean size is taken. */
+/* Roughly the bytes of a frame besides subjects and content; how many messages the mean size is taken over. */
 enum { FRAME_BYTES = 32, SIZED_MOST = 1 << 16 };
 
 typedef struct {
@@ -322,7 +322,7 @@ static void settle_with_server(consumer *c, int64_t deadline_ns) {
     }
 }
 
-/* Give back what was not acknowledged, after ending the open pulls: otherwise the server would send it straight back. */
+/* Give back what was not acknowledged, after ending the open pulls: the server would send it to them again. */
 void bl_nats_give_back(consumer *c, int64_t deadline_ns) {
     if (c->policy == POLICY_NONE || c->link.state != NATS_UP) return;
     char line[32];

@@ -137,8 +137,8 @@ static void refuse(producer *p, int64_t number) {
 
 static size_t pending(const producer *p) { return p->link.out.tail - p->link.out.head; }
 
-/* Takes the first k messages and returns k. Fewer than n: so many bytes wait for the socket that it is enough; at least
- * one message is taken while none waits. NATS knows no keys. */
+/* Takes the first k messages and returns k. Fewer than n where enough bytes wait for the socket already; at
+ * least one while none waits. NATS has no keys. */
 int64_t bl_nats_send(producer *p, uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
                      const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n) {
     (void)keys;

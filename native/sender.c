@@ -11,7 +11,7 @@
 
 enum { POLLED_MOST = 256 };
 enum { NEEDS_DUE = 1, NEEDS_SLOTS, NEEDS_JUDGEMENT, NEEDS_ATTENTION };
-/* In a closed loop answers are looked for so long before the thread sleeps. Waking a processor takes time, in a virtual
+/* In a closed loop the thread looks for answers for this long before it sleeps. Waking a processor takes time, in a virtual
  * machine most of all, and a broker beside us whose threads wake each other pays for it too. Looking longer takes more CPU
  * than it is worth; docs/performance.md has the figures. */
 enum { LOOK_NS = 30000 };
