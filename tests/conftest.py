@@ -21,6 +21,10 @@ def spark() -> Iterator[SparkSession]:
         yield session
 
 
+# Files of tests/contract whose tests share the server of a broker and number of nodes.
+ONE_SERVER = tuple(f"tests/contract/test_{name}.py" for name in ("contract", "contract_wire", "down"))
+
+
 def server_of(nodeid: str) -> str:
     """Tests that share a server (or a Spark session), by name: side by side they go to one process, so that nothing is
     started twice. (pytest-xdist's own groups are marks; 3.8 does not see them with pytest 9.2.)"""
@@ -29,7 +33,9 @@ def server_of(nodeid: str) -> str:
         if file.startswith(f"{with_spark}/"):
             return with_spark
     parameter = re.search(r"\[([a-z-]*[a-z](?:-\d+)?)(?=[-\]])", nodeid) if file.startswith("tests/contract/") else None
-    return f"{file} {parameter[1]}" if parameter else file
+    if parameter is None:
+        return file
+    return f"{'tests/contract' if file in ONE_SERVER else file} {parameter[1]}"
 
 
 # What takes longest begins first, so that no process has a minute's work left when the others are done. (Tests of the

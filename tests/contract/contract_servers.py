@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from checked import CheckedConsumer, checked_producer
-from contract_load import Sender, agent_plan, deadline, unique
+from contract_load import Sender, agent_plan, cell_for, deadline, unique
+from wire import Wire
 
 from brokerlab.brokers.contract import Admin, Broker, Cluster, Consumer
 from brokerlab.brokers.registry import BROKERS, broker_named
@@ -50,11 +51,13 @@ def server_parameters() -> list[Any]:
     ]
 
 
-def start(broker: Broker, cell: CellPlan, directory: Path) -> Cluster:
-    """A ready cluster; stopped again if it does not become ready."""
+def start(broker: Broker, cell: CellPlan, directory: Path, wire: Wire | None = None) -> Cluster:
+    """A ready cluster, before which the wire stands; stopped again if it does not become ready."""
     assert broker.problems(cell) == []
     assert broker.install(lambda _what, _share: None).installed
     cluster = broker.cluster(cell, directory / "data", directory / "logs")
+    if wire is not None:
+        wire.target = target(broker, cluster.endpoint())
     try:
         cluster.start()
         cluster.wait_ready(deadline(START_S))
@@ -72,6 +75,8 @@ class Running:
     cell: CellPlan
     cluster: Cluster
     admin: Admin
+    directory: Path = Path()  # holds `data` and `logs`
+    wire: Wire | None = None  # that a test may put between drivers and the server
     destinations: list[str] = field(default_factory=list)
     groups: set[str] = field(default_factory=set)
     _tag: str = field(default_factory=lambda: unique("t"))
@@ -123,14 +128,38 @@ class Running:
 
 
 @contextmanager
-def running_server(broker: Broker, cell: CellPlan, directory: Path) -> Iterator[Running]:
+def running_server(broker: Broker, cell: CellPlan, directory: Path, wire: Wire | None = None) -> Iterator[Running]:
     """A broker that is started now; gone afterwards, with drivers a test has left open, and data."""
-    cluster = start(broker, cell, directory)
+    cluster = start(broker, cell, directory, wire)
     with ExitStack() as stack:
         stack.callback(cluster.clean)
         stack.callback(cluster.stop)
         admin = broker.admin(cluster.endpoint(), cell)
         stack.callback(admin.close)
-        running = Running(broker, cell, cluster, admin)
+        running = Running(broker, cell, cluster, admin, directory, wire)
         stack.callback(running.close_drivers)
         yield running
+
+
+@contextmanager
+def shared_server(name: str, nodes: int, directory: Path) -> Iterator[Running]:
+    """The server of all tests that need no other. Beside one node stands a wire: servers that send clients to an address
+    name the wire's, and what a consumer held when its wire was cut comes again soon."""
+    broker, level = broker_named(name), weakest_level(broker_named(name), nodes)
+    if nodes != 1:
+        with running_server(broker, cell_for(name, nodes, level), directory) as running:
+            yield running
+        return
+    wire, hints = Wire(), broker.test_hints
+    settings = {**hints.soon_again, **(hints.advertise(wire.address) if hints.advertise else {})}
+    try:
+        with running_server(broker, cell_for(name, 1, level, broker_settings=settings), directory, wire) as running:
+            yield running
+    finally:
+        wire.close()
+
+
+def target(broker: Broker, endpoint: Endpoint) -> str:
+    """The one address that drivers connect to."""
+    option = broker.test_hints.address_option
+    return endpoint.addresses[0] if option is None else endpoint.options[option]

@@ -8,17 +8,14 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from checked import LIMIT_S
-from contract_load import PATIENCE_S, Received, Sender, cell_for, deadline, unpack, wait_remaining
-from contract_servers import START_S, Running, every_broker, weakest_level
+from contract_load import PATIENCE_S, Received, Sender, deadline, unpack, wait_remaining
+from contract_servers import Running
 from wire import Direction, Wire, Wires
 
-from brokerlab.brokers.contract import Broker, Consumer
-from brokerlab.brokers.registry import broker_named
+from brokerlab.brokers.contract import Consumer
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN, Deliveries
 from brokerlab.model.plan import Endpoint
@@ -28,71 +25,31 @@ BEFORE, DURING, AFTER = 200, 50, 50
 DOWN_S = 4.0  # longer than any client tries by itself before it says that it cannot connect
 
 
-def _settings(broker: Broker, wire: Wire) -> dict[str, str]:
-    """What a consumer held when its wire was cut comes again soon; servers that tell clients where to go name the wire."""
-    hints = broker.test_hints
-    return {**hints.soon_again, **(hints.advertise(wire.address) if hints.advertise else {})}
-
-
-def _through(broker: Broker, endpoint: Endpoint, wire: Wire) -> Endpoint:
-    """The endpoint with the wire in place of the one address drivers connect to."""
-    option = broker.test_hints.address_option
-    if option is not None:
-        return endpoint.model_copy(update={"options": {**endpoint.options, option: wire.address}})
-    return endpoint.model_copy(update={"addresses": (wire.address,)})
-
-
-def _target(broker: Broker, endpoint: Endpoint) -> str:
-    option = broker.test_hints.address_option
-    return endpoint.addresses[0] if option is None else endpoint.options[option]
-
-
-@dataclass
 class Wired(Running):
     """A started broker whose drivers connect through a wire; the admin that prepares and checks does not."""
 
-    wire: Wire | None = None
-
     @property
     def endpoint(self) -> Endpoint:
+        """The cluster's, with the wire in place of the one address drivers connect to."""
         assert self.wire is not None
-        return _through(self.broker, self.cluster.endpoint(), self.wire)
-
-
-def one_node_brokers() -> list[Any]:
-    return [one for one in every_broker() if 1 in broker_named(one.values[0]).capabilities.nodes]
-
-
-@pytest.fixture(scope="module", params=one_node_brokers())
-def wired(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wired]:
-    broker = broker_named(request.param)
-    wire = Wire()
-    cell = cell_for(request.param, 1, weakest_level(broker, 1), broker_settings=_settings(broker, wire))
-    assert broker.problems(cell) == []
-    assert broker.install(lambda _what, _share: None).installed
-    directory = tmp_path_factory.mktemp("wire")
-    cluster = broker.cluster(cell, directory / "data", directory / "logs")
-    admin = None
-    try:
-        wire.target = _target(broker, cluster.endpoint())
-        cluster.start()
-        cluster.wait_ready(deadline(START_S))
-        admin = broker.admin(cluster.endpoint(), cell)
-        yield Wired(broker, cell, cluster, admin, wire=wire)
-    finally:
-        if admin is not None:
-            admin.close()
-        cluster.stop()
-        cluster.clean()
-        wire.close()
+        endpoint, option = self.cluster.endpoint(), self.broker.test_hints.address_option
+        if option is not None:
+            return endpoint.model_copy(update={"options": {**endpoint.options, option: self.wire.address}})
+        return endpoint.model_copy(update={"addresses": (self.wire.address,)})
 
 
 @pytest.fixture
-def running(wired: Wired) -> Iterator[Wired]:
+def wired(server: Running) -> Iterator[Wired]:
+    wired = Wired(server.broker, server.cell, server.cluster, server.admin, wire=server.wire)
     yield wired
     assert wired.wire is not None
     wired.wire.heal()
     wired.end_test()
+
+
+@pytest.fixture
+def running(wired: Wired) -> Wired:
+    return wired
 
 
 def offer(sender: Sender, count: int) -> None:
@@ -232,7 +189,7 @@ def test_a_stalled_wire_hangs_nothing_and_gives_everything_when_it_moves_again(r
     while time.monotonic() < until:
         sender.collect()
         receiver.poll()
-    assert not [index for index in sender.outcomes if index >= BEFORE], "nobody can have told"
+    assert not [index for index in sender.outcomes if index >= BEFORE], "there was no way to know"
     other.producer.close(deadline(2))
     wire.heal()
     fresh = works_again(running, sender, name)

@@ -13,6 +13,7 @@ from numbered_load import numbers as numbers
 
 from brokerlab.brokers.contract import Broker, Cluster, Producer
 from brokerlab.brokers.kafka.broker import BROKER
+from brokerlab.model.blocks import ACKNOWLEDGED
 from brokerlab.model.plan import (
     AgentPlan,
     CellPlan,
@@ -99,3 +100,13 @@ def publish(producer: Producer, count: int, first: int = 0, partitions: int = 2)
 def started(plan: CellPlan, directory: Path, broker: Broker = BROKER) -> AbstractContextManager[Cluster]:
     """A cluster of ours, ready; gone afterwards, data and all."""
     return started_cluster(broker, plan, directory)
+
+
+def assert_acknowledged(cluster: Cluster, destination: str, level: Durability, partitions: int) -> None:
+    """A hundred messages at this level, each of them acknowledged."""
+    plan = agent(
+        Role.PRODUCER, cluster.endpoint(), (destination,), durability=level, partitions=partitions, driver="auto"
+    )
+    producer = BROKER.producer(plan, 0)
+    assert set(publish(producer, 100, partitions=partitions).values()) == {ACKNOWLEDGED}
+    producer.close(soon())

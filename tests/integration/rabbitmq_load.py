@@ -115,7 +115,7 @@ def started(plan: model.CellPlan, directory: Path) -> AbstractContextManager[Clu
 
 
 def processes_of(directory: Path) -> list[int]:
-    """Every process whose environment, command or working directory names this directory: nobody else's do."""
+    """Every process whose environment, command or working directory names this directory: none but those of its cluster."""
     wanted, found = str(directory).encode(), []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal():
@@ -126,4 +126,22 @@ def processes_of(directory: Path) -> list[int]:
             continue  # it has ended meanwhile, or is not ours
         if wanted in told:
             found.append(int(entry.name))
+    return found
+
+
+def wait_until_gone(directory: Path) -> None:
+    until = soon()
+    while left := processes_of(directory):
+        assert time.monotonic_ns() < until, f"still there: {left}"
+        time.sleep(0.05)
+
+
+def commands(directory: Path) -> list[str]:
+    """The command lines of those processes."""
+    found = []
+    for pid in processes_of(directory):
+        try:
+            found.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
     return found

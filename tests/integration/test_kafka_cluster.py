@@ -15,7 +15,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import psutil
 import pytest
-from kafka_load import PRODUCERS, agent, block, cell, publish, soon, started
+from kafka_load import PRODUCERS, agent, assert_acknowledged, block, cell, soon, started
 
 from brokerlab.brokers.contract import Cluster
 from brokerlab.brokers.kafka.broker import BROKER
@@ -33,14 +33,13 @@ def installed() -> None:
 
 
 @pytest.fixture(scope="module")
-def one_node(tmp_path_factory: pytest.TempPathFactory, installed: None) -> Iterator[Cluster]:  # noqa: ARG001
-    with started(cell(1, Durability.L3), tmp_path_factory.mktemp("kafka1")) as cluster:
-        yield cluster
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kafka1")
 
 
 @pytest.fixture(scope="module")
-def three_nodes(tmp_path_factory: pytest.TempPathFactory, installed: None) -> Iterator[Cluster]:  # noqa: ARG001
-    with started(cell(3, Durability.L2), tmp_path_factory.mktemp("kafka3")) as cluster:
+def one_node(directory: Path, installed: None) -> Iterator[Cluster]:  # noqa: ARG001
+    with started(cell(1, Durability.L3), directory) as cluster:
         yield cluster
 
 
@@ -102,15 +101,6 @@ def test_a_message_larger_than_the_client_allows_is_rejected_and_its_neighbours_
     assert errors == {"MSG_SIZE_TOO_LARGE": 1}
 
 
-def assert_acknowledged(cluster: Cluster, destination: str, level: Durability, partitions: int) -> None:
-    plan = agent(
-        Role.PRODUCER, cluster.endpoint(), (destination,), durability=level, partitions=partitions, driver="auto"
-    )
-    producer = BROKER.producer(plan, 0)
-    assert set(publish(producer, 100, partitions=partitions).values()) == {ACKNOWLEDGED}
-    producer.close(soon())
-
-
 @pytest.mark.parametrize("level", [Durability.L3, Durability.L4])
 def test_one_node_gives_the_level_asked_for(one_node: Cluster, level: Durability) -> None:
     admin = BROKER.admin(one_node.endpoint(), cell(1, level))
@@ -118,18 +108,6 @@ def test_one_node_gives_the_level_asked_for(one_node: Cluster, level: Durability
     admin.create((destination,), 1, ())
     assert admin.durability((destination,)).level == level
     assert_acknowledged(one_node, destination, level, partitions=1)
-
-
-@pytest.mark.parametrize("level", list(Durability))
-def test_three_nodes_give_the_level_asked_for(three_nodes: Cluster, level: Durability) -> None:
-    admin = BROKER.admin(three_nodes.endpoint(), cell(3, level))
-    destination = f"level-{level}"
-    admin.create((destination,), 3, ())
-    computed = admin.durability((destination,))
-    assert computed.level == level
-    assert computed.because["replication_factor"] == ("3" if level in (Durability.L1, Durability.L2) else "1")
-    assert len(admin.effective_settings(())) == 3
-    assert_acknowledged(three_nodes, destination, level, partitions=3)
 
 
 def test_kafka_knows_every_setting_we_let_users_set(one_node: Cluster) -> None:
@@ -190,28 +168,6 @@ def ask_jolokia(cluster: Cluster, body: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def test_stop_ends_the_process_and_clean_deletes_the_data_but_not_the_log(tmp_path: Path) -> None:
-    cluster = BROKER.cluster(cell(1, Durability.L4), tmp_path / "data", tmp_path / "logs")
-    cluster.start()
-    try:
-        cluster.wait_ready(soon())
-        (node,) = cluster.nodes()
-        process = psutil.Process(node.pid)
-        assert cluster.dead_nodes() == ()
-        addresses = {c.laddr.ip for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN}
-        assert {a.removeprefix("::ffff:") for a in addresses} == {"127.0.0.1"}
-    finally:
-        cluster.stop()
-    assert not process.is_running()
-    assert cluster.dead_nodes() == ()
-    assert (tmp_path / "data").exists()
-    cluster.stop()
-    cluster.clean()
-    cluster.clean()
-    assert not (tmp_path / "data").exists()
-    assert "Kafka Server started" in (tmp_path / "logs" / "kafka-1.log").read_text()
-
-
 def test_no_server_outlives_a_runner_that_was_killed(tmp_path: Path) -> None:
     script = tmp_path / "runner.py"
     script.write_text(
@@ -237,3 +193,21 @@ def test_no_server_outlives_a_runner_that_was_killed(tmp_path: Path) -> None:
         runner.wait()
     _, alive = psutil.wait_procs(servers, timeout=120)
     assert alive == []
+
+
+# Last in this file: it stops the server that all share.
+def test_stop_ends_the_process_and_clean_deletes_the_data_but_not_the_log(one_node: Cluster, directory: Path) -> None:
+    (node,) = one_node.nodes()
+    process = psutil.Process(node.pid)
+    assert one_node.dead_nodes() == ()
+    addresses = {c.laddr.ip for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN}
+    assert {a.removeprefix("::ffff:") for a in addresses} == {"127.0.0.1"}
+    one_node.stop()
+    assert not process.is_running()
+    assert one_node.dead_nodes() == ()
+    assert (directory / "data").exists()
+    one_node.stop()
+    one_node.clean()
+    one_node.clean()
+    assert not (directory / "data").exists()
+    assert "Kafka Server started" in (directory / "logs" / "kafka-1.log").read_text()

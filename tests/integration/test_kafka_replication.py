@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kafka_load import BROKER, agent, cell, consume, publish, soon, started
+from kafka_load import BROKER, agent, assert_acknowledged, cell, consume, publish, soon, started
 
 from brokerlab.brokers.contract import CanLoseANode, Cluster
 from brokerlab.brokers.kafka.access import Client
@@ -54,6 +54,18 @@ def _why_not_ready(cluster: Cluster) -> str:
         if "a topic replicated" not in said:
             break
     return said
+
+
+@pytest.mark.parametrize("level", list(Durability))
+def test_three_nodes_give_the_level_asked_for(patient: Cluster, level: Durability) -> None:
+    admin = BROKER.admin(patient.endpoint(), cell(3, level))
+    destination = f"level-{level}"
+    admin.create((destination,), 3, ())
+    computed = admin.durability((destination,))
+    assert computed.level == level
+    assert computed.because["replication_factor"] == ("3" if level in (Durability.L1, Durability.L2) else "1")
+    assert len(admin.effective_settings(())) == 3
+    assert_acknowledged(patient, destination, level, partitions=3)
 
 
 def test_a_full_isr_is_not_ready_while_a_follower_stores_nothing(patient: Cluster, directory: Path) -> None:

@@ -37,7 +37,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def test_every_acknowledged_write_was_synced_when_the_journal_syncs(running: Running) -> None:
     (bookie,) = running.endpoint.options["bookies"].split(",")
     name = running.destination()
-    assert running.admin.durability((name,)).because["journalSyncData"] == "true"
+    computed = running.admin.durability((name,))
+    assert (computed.level, computed.because["journalSyncData"]) == (Durability.L3, "true")
     sender = running.sender(name)
     before = sync_count(bookie)
     for _ in range(30):  # one after the other, so that no two can share a sync

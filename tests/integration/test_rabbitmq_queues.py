@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from pika import spec
@@ -16,12 +17,14 @@ from rabbitmq_load import (
     agent,
     block,
     cell,
+    commands,
     consume,
     numbers,
     publish,
     settle,
     soon,
     started,
+    wait_until_gone,
 )
 
 from brokerlab.brokers.contract import Cluster, Consumer, Producer
@@ -36,9 +39,14 @@ KINDS = ("classic", "quorum", "stream")
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("rabbitmq")
+
+
+@pytest.fixture(scope="module")
+def cluster(directory: Path) -> Iterator[Cluster]:
     # A node that speaks the stream protocol has all three kinds.
-    with started(cell("stream"), tmp_path_factory.mktemp("rabbitmq")) as running:
+    with started(cell("stream"), directory) as running:
         yield running
 
 
@@ -192,7 +200,7 @@ def test_a_destination_that_does_not_exist_is_a_broker_error(cluster: Cluster) -
             BROKERS[kind].consumer(agent(kind, "consumer", cluster.endpoint(), "never-made"), 0)
 
 
-# Last in this file: it stops and starts the server that all share.
+# The last two in this file: they stop the server that all share.
 def test_everything_is_there_as_soon_as_a_restarted_server_says_it_is_ready(cluster: Cluster) -> None:
     """A port that answers is not enough: streams refuse consumers for a while after a restart."""
     with ExitStack() as stack:
@@ -210,3 +218,13 @@ def test_everything_is_there_as_soon_as_a_restarted_server_says_it_is_ready(clus
             stack.callback(producer.close, soon())
             assert set(publish(producer, 50, 300).values()) == {ACKNOWLEDGED}
             assert sorted(set(consume(consumer, 350))) == list(range(350))
+
+
+def test_a_stopped_cluster_leaves_no_process_not_even_the_port_mapper(cluster: Cluster, directory: Path) -> None:
+    running = commands(directory)
+    assert any("epmd" in c and "127.0.0.1" in c for c in running), "the port mapper is ours, on loopback"
+    (node,) = cluster.nodes()
+    assert Path(f"/proc/{node.pid}/comm").read_text() == "beam.smp\n", "the node itself, not a shell above it"
+    cluster.stop()
+    assert cluster.dead_nodes() == ()
+    wait_until_gone(directory)
