@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tarfile
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -41,20 +42,64 @@ def sources(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> di
     return {**found, old.name: old}
 
 
-@pytest.fixture
-def place(tmp_path: Path, spark: SparkSession) -> Place:
-    made = Place(tmp_path, spark)
-    made.runs.mkdir()
+def new_place(root: Path, spark: SparkSession) -> Place:
+    made = Place(root, spark)
+    made.runs.mkdir(parents=True)
     init(made.store)
     return made
 
 
+def copied(sources: dict[str, Path], place: Place, *wanted: str) -> list[Path]:
+    """Copies runs into the place, by part of their names."""
+    chosen = [path for name, path in sources.items() if any(w in name for w in wanted)]
+    return [Path(shutil.copytree(path, place.runs / path.name)) for path in chosen]
+
+
+@pytest.fixture
+def place(tmp_path: Path, spark: SparkSession) -> Place:
+    return new_place(tmp_path, spark)
+
+
 @pytest.fixture
 def bring(place: Place, sources: dict[str, Path]) -> Callable[..., list[Path]]:
-    """Copies runs into the place, by part of their names."""
+    return partial(copied, sources, place)
 
-    def copied(*wanted: str) -> list[Path]:
-        chosen = [path for name, path in sources.items() if any(w in name for w in wanted)]
-        return [Path(shutil.copytree(path, place.runs / path.name)) for path in chosen]
 
-    return copied
+@pytest.fixture(scope="session")
+def full(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, sources: dict[str, Path]) -> Place:
+    """A lake with all runs, to be read only."""
+    made = new_place(tmp_path_factory.mktemp("full") / "place", spark)
+    copied(sources, made, "")
+    made.added = made.add().added
+    return made
+
+
+@pytest.fixture(scope="session")
+def lakes(
+    tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, sources: dict[str, Path]
+) -> Callable[..., Place]:
+    """Lakes that have runs already, made once for each choice. Their place has moved since: a copy of a run is then the
+    run itself, and not another one with the same id."""
+
+    @cache
+    def with_runs(*wanted: str) -> Place:
+        root = tmp_path_factory.mktemp("lakes")
+        made = new_place(root / "made", spark)
+        copied(sources, made, *wanted)
+        made.add()
+        return Place(made.root.rename(root / "moved"), spark)
+
+    return with_runs
+
+
+@pytest.fixture
+def filled(place: Place, lakes: Callable[..., Place]) -> Callable[..., list[Path]]:
+    """Copies runs into the place, and a lake that has them."""
+
+    def fill(*wanted: str) -> list[Path]:
+        template = lakes(*wanted)
+        for of_template, of_place in ((template.store.root, place.store.root), (template.runs, place.runs)):
+            shutil.copytree(of_template, of_place, dirs_exist_ok=True)
+        return sorted(place.runs.iterdir())
+
+    return fill

@@ -29,6 +29,7 @@ class Place:
 
     root: Path
     spark: SparkSession
+    added: tuple[str, ...] = ()  # when it was filled
 
     @property
     def runs(self) -> Path:

@@ -32,88 +32,87 @@ def duck(place: Place, query: str, table: str) -> list[tuple[Any, ...]]:
         return connection.execute(query, [files]).fetchall()
 
 
-def test_every_row_of_every_run_is_in_the_lake_once(place: Place, bring: Bring) -> None:
-    runs = [RunDirectory(path) for path in bring("evidence", "tables", "two-brokers")]
+def runs_of(place: Place) -> list[RunDirectory]:
+    return [RunDirectory(path) for path in place.runs.iterdir()]
+
+
+def rows_of(place: Place, table: str, run: str) -> list[dict[str, Any]]:
+    """By pyarrow, in the order of the lake."""
+    return [row for row in place.lake.dataset(table).to_table().to_pylist() if row["run"] == run]
+
+
+def test_every_row_of_every_run_is_in_the_lake_once(full: Place) -> None:
+    runs = runs_of(full)
     assert len(runs) == 4
-    assert sorted(place.add().added) == sorted(run.plan().run for run in runs)
+    assert sorted(full.added) == sorted(run.plan().run for run in runs)
     for name, table in RESULT_TABLES.items():
         expected = {run.plan().run: read_table(run, table).num_rows for run in runs}
-        found = place.lake.dataset(name).to_table(columns=["run"])["run"].to_pylist()
+        found = full.lake.dataset(name).to_table(columns=["run"])["run"].to_pylist()
         assert {run: found.count(run) for run in expected} == expected, name
-    assert not check(place.lake).problems
+    assert not check(full.lake).problems
 
 
-def test_duckdb_finds_the_sums_of_the_run_directories_in_gold(place: Place, bring: Bring) -> None:
-    runs = [RunDirectory(path) for path in bring("evidence", "tables", "two-brokers")]
-    place.add()
+def test_duckdb_finds_the_sums_of_the_run_directories_in_gold(full: Place) -> None:
     query = (
         "SELECT run, sum(sent)::BIGINT, sum(received)::BIGINT, sum(lost)::BIGINT"
         " FROM read_parquet(?, hive_partitioning = true, hive_types_autocast = false) GROUP BY run ORDER BY run"
     )
     expected = []
-    for run in sorted(runs, key=lambda run: run.plan().run):
+    for run in sorted(runs_of(full), key=lambda run: run.plan().run):
         rows = read_rows(run, RESULT_TABLES["delivery"])
         expected.append((run.plan().run, *(sum(r[c] for r in rows) for c in ("sent", "received", "lost"))))
-    assert duck(place, query, "delivery") == expected
+    assert duck(full, query, "delivery") == expected
 
 
-def test_spark_and_pyarrow_read_the_same_rows(place: Place, bring: Bring) -> None:
-    bring("evidence", "two-brokers")
-    place.add()
-    lake = lakes.open(place.store.uri)
+def test_spark_and_pyarrow_read_the_same_rows(full: Place) -> None:
+    lake = lakes.open(full.store.uri)
     for name in ("run_summary", "agent_health", "latency_histogram", "runs", "cells", "evidence_count", "fault"):
-        by_spark = lake.frame(name, place.spark).toArrow()
+        by_spark = lake.frame(name, full.spark).toArrow()
         by_arrow = lake.dataset(name).to_table().select(by_spark.column_names)
         assert sorted(map(str, by_spark.to_pylist())) == sorted(map(str, by_arrow.to_pylist())), name
 
 
-def test_runs_of_the_first_version_have_defaults_in_later_columns(place: Place, bring: Bring) -> None:
-    (old,) = bring("two-brokers")
-    place.add()
-    rows = place.lake.dataset("agent_health").to_table().to_pylist()
+def test_runs_of_the_first_version_have_defaults_in_later_columns(full: Place) -> None:
+    (old,) = [run.plan().run for run in runs_of(full) if "two-brokers" in run.name]
+    rows = rows_of(full, "agent_health", old)
     assert rows
-    assert {row["run"] for row in rows} == {RunDirectory(old).plan().run}
     assert {row["counted"] for row in rows} == {True}
     assert {row["longest_pause_ns"] for row in rows} == {0}
 
 
-def test_bronze_names_every_file_and_silver_says_what_broke_a_rule(place: Place, bring: Bring) -> None:
-    (path,) = bring("evidence")
-    place.add()
-    files = place.lake.dataset("evidence_file").to_table().to_pylist()
+def test_bronze_names_every_file_and_silver_says_what_broke_a_rule(full: Place) -> None:
+    path = full.runs / WITH_EVIDENCE
+    files = rows_of(full, "evidence_file", WITH_EVIDENCE)
     on_disk = {p.relative_to(path).as_posix(): p.stat().st_size for p in path.glob("e*/*/*/*.parquet")}
     on_disk |= {p.relative_to(path).as_posix(): p.stat().st_size for p in path.glob("probes/*/*/*.parquet")}
     assert {row["file"]: row["bytes"] for row in files} == on_disk
-    counts = place.lake.dataset("evidence_count").to_table().to_pylist()
+    counts = rows_of(full, "evidence_count", WITH_EVIDENCE)
     assert sum(row["rows"] for row in files) == sum(row["rows"] for row in counts)
     assert [(r["table"], r["execution"], r["set_aside"]) for r in counts if r["set_aside"]] == [
         ("activity", "c01-r1", 1)
     ]
     assert [(r["table"], r["execution"]) for r in counts if r["unreadable_files"]] == [("interval", "c01-r2")]
-    (aside,) = place.lake.dataset("quarantined_row").to_table().to_pylist()
+    (aside,) = rows_of(full, "quarantined_row", WITH_EVIDENCE)
     assert "elapsed" in aside["reason"]
 
 
-def test_the_table_of_runs_says_what_was_asked_and_found(place: Place, bring: Bring) -> None:
-    (path,) = bring("evidence")
-    place.add()
-    run = RunDirectory(path)
+def test_the_table_of_runs_says_what_was_asked_and_found(full: Place) -> None:
+    run = RunDirectory(full.runs / WITH_EVIDENCE)
     verdict = run.verdict()
     assert verdict is not None
-    (row,) = place.lake.dataset("runs").to_table().to_pylist()
+    (row,) = rows_of(full, "runs", WITH_EVIDENCE)
     assert (row["run"], row["question"]) == (WITH_EVIDENCE, run.plan().question)
     assert (row["verdict"], row["headline"]) == (verdict.verdict, verdict.headline)
     assert (row["brokers"], row["durability"], row["host"]) == ("kafka", "L4", "nowhere")
     assert json.loads(row["settings"])["c01"]["broker"]["log.flush.interval.messages"] == "9223372036854775807"
     assert row["delivery_violated"] is True
     assert row["executions_finished"] == 2
-    (cell,) = place.lake.dataset("cells").to_table().to_pylist()
+    (cell,) = rows_of(full, "cells", WITH_EVIDENCE)
     assert (cell["cell"], cell["version"], cell["driver_path"]) == ("c01", "4.3.1", "python")
 
 
-def test_adding_again_changes_nothing_and_needs_no_spark(place: Place, bring: Bring) -> None:
-    bring("tables")
-    place.add()
+def test_adding_again_changes_nothing_and_needs_no_spark(place: Place, filled: Bring) -> None:
+    filled("tables")
     before = {path: path.read_bytes() for path in place.store.root.rglob("*") if path.is_file()}
     place.spark = None  # type: ignore[assignment]  # a use of it would raise
     again = place.add()
@@ -121,9 +120,8 @@ def test_adding_again_changes_nothing_and_needs_no_spark(place: Place, bring: Br
     assert {path: path.read_bytes() for path in place.store.root.rglob("*") if path.is_file()} == before
 
 
-def test_a_changed_run_replaces_its_rows_and_leaves_the_others(place: Place, bring: Bring) -> None:
-    first, _second = bring("tables")
-    place.add()
+def test_a_changed_run_replaces_its_rows_and_leaves_the_others(place: Place, filled: Bring) -> None:
+    first, _second = filled("tables")
     before = place.lake
     verdict = json.loads((first / "verdict.json").read_text())
     (first / "verdict.json").write_text(json.dumps({**verdict, "headline": "Something else."}))
@@ -133,13 +131,12 @@ def test_a_changed_run_replaces_its_rows_and_leaves_the_others(place: Place, bri
     assert rows[first.name] == "Something else."
     assert len(rows) == 2
     assert place.lake.manifest.runs[_second.name] == before.manifest.runs[_second.name]
-    # Whoever opened the lake before still reads what it was then.
+    # A lake that was opened before still reads what it was then.
     assert "Something else." not in before.dataset("runs").to_table()["headline"].to_pylist()
 
 
-def test_a_rebuild_makes_the_same_rows_in_new_files(place: Place, bring: Bring) -> None:
-    bring("tables")
-    place.add()
+def test_a_rebuild_makes_the_same_rows_in_new_files(place: Place, filled: Bring) -> None:
+    filled("tables")
     before = place.lake
     assert len(place.add(again=True).changed) == 2
     for name in GOLD:
@@ -148,9 +145,8 @@ def test_a_rebuild_makes_the_same_rows_in_new_files(place: Place, bring: Bring) 
         assert not set(before.files(name)) & set(place.lake.files(name))
 
 
-def test_a_run_whose_directory_is_gone_stays_in_the_lake(place: Place, bring: Bring) -> None:
-    first, second = bring("tables")
-    place.add()
+def test_a_run_whose_directory_is_gone_stays_in_the_lake(place: Place, filled: Bring) -> None:
+    first, second = filled("tables")
     first.rename(place.root / "elsewhere")
     assert place.add().same == (second.name,)
     assert place.lake.runs() == (first.name, second.name)

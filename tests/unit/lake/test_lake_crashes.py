@@ -53,10 +53,9 @@ class DyingStore(LocalStore):
 
 @pytest.mark.parametrize(("operation", "calls"), [("files", 0), ("rows", 3), ("create", 0)])
 def test_a_writer_that_dies_before_its_commit_changes_nothing(
-    place: Place, bring: Bring, operation: str, calls: int
+    place: Place, bring: Bring, filled: Bring, operation: str, calls: int
 ) -> None:
-    bring("bbbbbb")
-    place.add()
+    filled("bbbbbb")
     before = place.lake
     bring("cccccc")
     with pytest.raises(Killed):
@@ -102,10 +101,9 @@ def test_two_writers_at_once_add_each_run_once(place: Place, bring: Bring) -> No
 
 
 def test_a_file_that_is_damaged_or_gone_is_found_by_the_check_and_mended_by_a_rebuild(
-    place: Place, bring: Bring
+    place: Place, filled: Bring
 ) -> None:
-    bring("bbbbbb")
-    place.add()
+    filled("bbbbbb")
     gone, cut, *_ = [place.store.root / f.path for f in place.lake.manifest.files("gold/delivery")] + [
         place.store.root / f.path for f in place.lake.manifest.files("gold/run_summary")
     ]
