@@ -21,8 +21,6 @@ from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows, read_verdict
 from brokerlab.results.tables import DELIVERY, LATENCY_PER_PHASE, LOST_RANGE
 
-pytestmark = pytest.mark.alone
-
 SHARES = dict.fromkeys(("loss", "duplication", "reordering", "corruption", "reject", "drop_ack"), "0.01")
 CELLS = [f"c{n:02d}" for n in range(1, 7)]
 Message = tuple[int, int, int]  # producer, partition, sequence
@@ -74,7 +72,9 @@ def test_every_fault_is_found_exactly_as_often_as_the_broker_says_it_did_it(faul
     assert found["unexpected"] == found["aborted_read"] == found["unknown_absent"] == 0
     cell_plan = faults.cells[cell].producers
     assert cell_plan.schedule.rate_per_s is not None
-    assert found["sent"] == cell_plan.schedule.rate_per_s * cell_plan.count
+    planned = cell_plan.schedule.rate_per_s * cell_plan.count
+    assert found["sent"] == len(lanes_sent(faults.run, cell))
+    assert 0.5 * planned < found["sent"] <= planned, "a busy machine may send less than planned, never more"
 
 
 def lanes_sent(run: RunDirectory, cell: str) -> npt.NDArray[np.void]:
@@ -153,6 +153,7 @@ def drawn_ns(cell: CellPlan, measure: str) -> npt.NDArray[np.int64]:
     return delays[1000:]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("measure", ["publish_latency", "end_to_end_latency"])
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_known_delay_distribution_is_recovered_within_one_percent_and_the_overhead(
