@@ -71,11 +71,11 @@ def _fault_lines(verdict: Verdict) -> list[str]:
 
 def _reason_lines(verdict: Verdict) -> list[str]:
     """What decides first, then exceptions, what was set aside and notes; beyond a few of a kind only how many more."""
-    from brokerlab.judge.telling import KINDS, told
+    from brokerlab.judge.reason_lines import KINDS, reason_lines
 
     lines = []
     for kind in KINDS:
-        mine = [line for line in told(verdict) if line.kind == kind]
+        mine = [line for line in reason_lines(verdict) if line.kind == kind]
         limit = _SHOWN_NOTES if kind == "note" else _SHOWN_REASONS
         lines += [f"  {kind}: {f'{line.where}: ' if line.where else ''}{line.text}" for line in mine[:limit]]
         if len(mine) > limit:

@@ -50,7 +50,7 @@ def _named(cell: CellVerdict, cells: Sequence[CellVerdict]) -> str:
 
 
 def _holds(cell: CellVerdict) -> str:
-    """What of an unbelieved cell holds all the same."""
+    """What holds in a cell that is not valid."""
     holding = [a for a in cell.needs if getattr(cell, a) == "valid"]
     return f"({' and '.join(holding)} hold{'s' if holding == ['delivery'] else ''}) " if holding else ""
 

@@ -29,10 +29,3 @@ def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
         return middle, float(array.min()), float(array.max())
     low, high = np.percentile(_medians(array, np.random.default_rng(SEED)), LEVELS)
     return middle, float(low), float(high)
-
-
-def fewest_samples(quantile: float) -> int:
-    """Samples from which a 95 % upper bound of the quantile exists: ln 0.05 / ln q (299 for p99, 2,995 for p99.9)."""
-    if not 0.0 < quantile < 1.0:
-        return 1
-    return int(np.ceil(np.log(0.05) / np.log(quantile)))

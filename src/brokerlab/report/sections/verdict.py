@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from brokerlab.judge.telling import Kind, Line, told
+from brokerlab.judge.reason_lines import Kind, Line, reason_lines
 from brokerlab.report import figures
 from brokerlab.report.markup import Child, Html, join, tag
 from brokerlab.report.source import Source
@@ -120,7 +120,7 @@ def _missing(source: Source) -> Html | None:
 
 
 def _reasons(verdict: Verdict | None, kind: Kind, title: str) -> Html | None:
-    lines = [line for line in told(verdict) if line.kind == kind] if verdict else []
+    lines = [line for line in reason_lines(verdict) if line.kind == kind] if verdict else []
     if not lines:
         return None
     items = [_reason(line) for line in lines]

@@ -27,7 +27,7 @@ class Line:
         return self.worst.text if self.count == 1 else f"{self.worst.text} ({self.count} times; the worst is shown)"
 
 
-def told(verdict: Verdict) -> list[Line]:
+def reason_lines(verdict: Verdict) -> list[Line]:
     """All reasons but planned faults, which have lines of their own; what decides comes first."""
     cells = {c.cell: c for c in verdict.cells}
     groups: dict[tuple[Kind, str, str], list[Reason]] = {}
@@ -45,8 +45,8 @@ def _kind(reason: Reason, cells: dict[str, CellVerdict]) -> Kind:
         return reason.weight
     if any(s.repeat == reason.repeat for s in cell.set_aside):
         return "set aside"
-    unbelieved = [a for a in reason.affects if getattr(cell, a) != "valid"]
-    return reason.weight if unbelieved else "exception"
+    doubted = [a for a in reason.affects if getattr(cell, a) != "valid"]
+    return reason.weight if doubted else "exception"
 
 
 def _worst(reasons: list[Reason]) -> Reason:
