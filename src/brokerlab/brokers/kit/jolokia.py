@@ -53,7 +53,7 @@ class Jolokia:
         except ValueError:
             answers = None
         if not isinstance(answers, list) or len(answers) != len(requests):
-            raise OSError(f"{self._url}: this is no answer of Jolokia's: {answer.text[:100]!r}")
+            raise OSError(f"{self._url}: this is not an answer from Jolokia: {answer.text[:100]!r}")
         return answers
 
     def read(self, pattern: str, attributes: Sequence[str]) -> dict[str, Values]:
