@@ -140,8 +140,10 @@ def test_a_rebuild_makes_the_same_rows_in_new_files(place: Place, filled: Bring)
     before = place.lake
     assert len(place.add(again=True).changed) == 2
     for name in GOLD:
-        old, new = (sorted(map(str, x.dataset(name).to_table().to_pylist())) for x in (before, place.lake))
-        assert old == new, name
+        old, new = (x.dataset(name).to_table().to_pylist() for x in (before, place.lake))
+        for row in (*old, *new):
+            row.pop("source", None)  # the place has moved
+        assert sorted(map(str, old)) == sorted(map(str, new)), name
         assert not set(before.files(name)) & set(place.lake.files(name))
 
 

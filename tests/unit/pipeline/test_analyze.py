@@ -18,7 +18,8 @@ from brokerlab.report.page import write_report
 from brokerlab.results.directory import RunDirectory, write_json
 from brokerlab.results.reader import read_rows, read_table, read_verdict
 from brokerlab.results.tables import DELIVERY, LATENCY_PER_PHASE, RESULT_TABLES, RUN_SUMMARY, UNREADABLE_SEGMENT
-from synthetic import Faults, make_plan, write_run
+from brokerlab.results.verdict import Verdict
+from synthetic import Faults, SyntheticRun, make_plan, write_run
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -28,16 +29,14 @@ def fingerprints(run: RunDirectory) -> dict[str, str]:
     return {str(f.relative_to(run.path)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
 
 
-def test_analysing_twice_gives_the_same_files(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", plan=make_plan("run", repeats=1)).directory
-    analyze(run.path)
+def test_analyzing_twice_gives_the_same_files(synthetic: SyntheticRun, verdict: Verdict) -> None:
+    run = synthetic.directory
     first = fingerprints(run)
     (run.tables / "delivery" / "left-over.parquet").write_bytes(b"from an older version")
-    analyze(run.path)
+    assert analyze(run.path) == verdict == read_verdict(run)
     assert fingerprints(run) == first
     assert {Path(f).parts[1] for f in first if f.startswith("tables")} == set(RESULT_TABLES)
     assert not list(run.path.glob(".tables-*"))
-    assert read_verdict(run).verdict == "valid"
 
 
 def test_no_evidence_at_all_is_invalid_and_says_so_without_spark(
@@ -56,7 +55,7 @@ def test_no_evidence_at_all_is_invalid_and_says_so_without_spark(
     assert read_verdict(run) == verdict
 
 
-def test_cut_off_execution_with_damaged_evidence_is_analysed_and_claims_nothing(tmp_path: Path) -> None:
+def test_cut_off_execution_with_damaged_evidence_is_analyzed_and_claims_nothing(tmp_path: Path) -> None:
     """c01-r1 is whole; c01-r2 never ran; c02-r1 lost a segment of arrivals; c02-r2 was killed with its sender."""
     plan = make_plan("run")
     run = write_run(
