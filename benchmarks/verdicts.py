@@ -33,7 +33,10 @@ MEASURE_S = 6
 
 @dataclass(frozen=True)
 class Case:
-    """A planted error, and the reasons or delivery counts of which one must name it in every execution."""
+    """A planted error, and the reasons or delivery counts of which one must name it in every execution.
+
+    The reason's value must reach `least`: a pause of 3 s is not named by one of 0.3 s that the machine made.
+    """
 
     name: str  # on the command line
     words: str
@@ -42,6 +45,7 @@ class Case:
     broker: str = "nats"
     rate: str = "2_000/s"
     settings: dict[str, str] | None = None
+    least: float = 0.0
     counts: bool = False  # named by counts of the table `delivery`
 
 
@@ -51,7 +55,13 @@ CASES = (
     ),
     Case("cores-busy", "both cores busy", ("noisy_neighbour",), keep_busy(MEASURE_S)),
     Case("impossible-rate", "an impossible rate", ("load_not_delivered", "agent_saturated"), rate="20_000_000/s"),
-    Case("consumer-stopped", "a consumer's agent stopped for 3 s", ("agent_paused",), stop_for("consumer", 3.0)),
+    Case(
+        "consumer-stopped",
+        "a consumer's agent stopped for 3 s",
+        ("agent_paused",),
+        stop_for("consumer", 3.0),
+        least=2.7,
+    ),
     Case("clock-stepped", "the clock stepped by 2 s", ("clock_stepped",), step_clock(2.0)),
     Case("loss", "loss of 0.1 %", ("lost",), broker="faulty", settings={"loss": "0.001"}, counts=True),
     Case(
@@ -150,8 +160,8 @@ def _named(case: Case, directory: Path, executions: int) -> int:
         answer = lab.run(plan, runs, fresh=True)
     if case.counts:
         return sum(any(row[name] for name in case.named_by) for row in read_rows(answer.run, DELIVERY))
-    hits = {r.repeat for r in answer.verdict.reasons if r.code in case.named_by and r.weight != "note"}
-    return len(hits)
+    deciding = [r for r in answer.verdict.reasons if r.code in case.named_by and r.weight != "note"]
+    return len({r.repeat for r in deciding if abs(r.value or 0.0) >= case.least})
 
 
 def _workload(case: Case, executions: int) -> dict[str, object]:
