@@ -18,6 +18,7 @@ from brokerlab.brokers.registry import BROKERS, broker_named
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
 
 START_S = 300.0
+CLOSE_S = 1.0  # for drivers at the end of a test: what is open then does not matter
 
 
 def weakest_level(broker: Broker, nodes: int) -> Durability:
@@ -102,7 +103,7 @@ class Running:
     def sender(self, *destinations: str, number: int = 0) -> Sender:
         made = self.broker.producer(agent_plan(self.cell, self.endpoint, destinations), number)
         producer = checked_producer(made)
-        self._open.append(lambda: producer.close(deadline(5)))
+        self._open.append(lambda: producer.close(deadline(CLOSE_S)))
         return Sender(producer, self.cell.partitions * len(destinations), number)
 
     def consumer(
@@ -111,7 +112,7 @@ class Running:
         """Consumer `number` of a group of so many `members`."""
         plan = agent_plan(self.cell, self.endpoint, destinations, self.group(group), acknowledge, members)
         consumer = CheckedConsumer(self.broker.consumer(plan, number))
-        self._open.append(lambda: consumer.close(deadline(5)))
+        self._open.append(lambda: consumer.close(deadline(CLOSE_S)))
         return consumer
 
     def close_drivers(self) -> None:
