@@ -20,7 +20,7 @@ from brokerlab.model.plan import Durability, Role
 # Nobody is dropped from the ISR or fenced while it is frozen: the metadata stay as they were.
 PATIENT = {"replica.lag.time.max.ms": "600000", "broker.session.timeout.ms": "600000"}
 FAST = {"broker.session.timeout.ms": "6000"}
-BOUND_S = 15
+BOUND_S = 8
 
 
 @pytest.fixture(scope="module")
