@@ -184,7 +184,8 @@ def _write_activity(
 
 
 def _write_readings(directory: Path, where: dict[str, Any], start_s: int) -> None:
-    rows = []
+    before = {**where, "at_mono_ns": mono_of(start_s) - 10**9, "second_unix_s": start_s - 1}
+    rows = [{**before, "subject": "cluster", "metric": "stored_bytes", "value": 5e6, "unit": "B"}]
     for i in range(11):
         at = {**where, "at_mono_ns": mono_of(start_s) + i * 10**9, "second_unix_s": start_s + i}
         rows += [
@@ -193,6 +194,10 @@ def _write_readings(directory: Path, where: dict[str, Any], start_s: int) -> Non
             {**at, "subject": "host", "metric": "cpu_foreign_cores", "value": 0.05, "unit": "cores"},
             {**at, "subject": "process:broker-1", "metric": "cpu_seconds_total", "value": 10 + 0.5 * i, "unit": "s"},
             {**at, "subject": "process:broker-1", "metric": "rss_bytes", "value": 1e8, "unit": "B"},
+            {**at, "subject": "process:broker-1", "metric": "cpu_cores", "value": 0.4 + 0.02 * i, "unit": "cores"},
+            {**at, "subject": "process:broker-1", "metric": "write_bytes_total", "value": 7e5 * i, "unit": "B"},
+            {**at, "subject": "process:producer-1", "metric": "cpu_cores", "value": 0.9, "unit": "cores"},
+            {**at, "subject": "cluster", "metric": "stored_bytes", "value": 5e6 + 240e3 * i, "unit": "B"},
         ]
     _write(directory, "probes", "reading", rows)
 

@@ -71,6 +71,7 @@ class Execution:
         self._journal = Journal(directory.events(execution), plan.run, execution)
         self._logs = directory.logs(execution)
         self._cluster: Cluster | None = None
+        self._data = directory.path / "clusters" / str(execution)  # of a cluster of ours
         self._agents = Agents(self._logs, self._watch, self._live)
         self._probe: TalkingProcess | None = None
         self._faults: Injection | None = None
@@ -130,7 +131,7 @@ class Execution:
         if cell.endpoint:
             return Endpoint(addresses=cell.endpoint, options=cell.endpoint_options, security=cell.security)
         self._say.stage(f"starting {cell.broker} ({cell.nodes} node{'s' if cell.nodes > 1 else ''})")
-        data = self._directory.path / "clusters" / str(self._execution)
+        data = self._data
         self._cluster = self._broker.cluster(cell, data, self._logs)
         down.add(f"the data of {cell.broker}", self._cluster.clean, f"delete {data}")
         down.add(f"processes of {cell.broker}", self._cluster.stop, "they end with this command at the latest")
@@ -234,6 +235,7 @@ class Execution:
             directory=str(self._directory.probes(self._execution)),
             clock=clock,
             addresses=self._cell.endpoint,
+            data_directory="" if self._cluster is None else str(self._data),
         )
         said: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._probe = TalkingProcess("probe", "brokerlab.probes", self._logs / "probe.log", said)

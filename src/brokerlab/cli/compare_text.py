@@ -118,4 +118,6 @@ def quantity(metric: str, value: float | None) -> str:
         return latency_text(value)
     if unit == "B/s":
         return f"{bytes_text(value)}/s"
+    if METRICS[metric].aspect == "rates" and unit in ("1", "µs", "B", "s"):
+        return f"{value:,.4g} {unit}".removesuffix(" 1")
     return f"{count_text(value)}/s" if unit == "1/s" else count_text(value)

@@ -10,7 +10,7 @@ from brokerlab.judge.differences import Difference, differences
 from brokerlab.judge.figures import Figures
 from brokerlab.judge.summary import computed_durability
 from brokerlab.model.environment import Environment
-from brokerlab.model.metrics import COUNTS, FROM_SEND
+from brokerlab.model.metrics import COUNTS, FROM_SEND, METRICS
 from brokerlab.model.plan import RunPlan, SmallestDifference
 from brokerlab.results.tables import FEWEST_FOR_CLAIM
 
@@ -26,12 +26,12 @@ def comparison(
 
     Where a cell is not believed in a metric, it gets no answer, and has no part in the noise and number of comparisons of
     others. Counts of faults are not compared: most are zero, and zero has no ratio; nor are latencies from send, which would
-    ask every question about latency twice.
+    ask every question about latency twice, nor metrics that are compared on request only.
     """
     place = {cell.cell: i for i, cell in enumerate(plan.cells)}
     levels = {c.cell: computed_durability(environment, c.cell) or c.durability.value for c in plan.cells}
     rows = []
-    for metric in {metric for _, metric in figures if metric not in COUNTS and not metric.startswith(FROM_SEND)}:
+    for metric in {metric for _, metric in figures if is_compared(metric)}:
         values = _comparable(figures, plan, metric)
         smallest = smallest_difference(plan.smallest_difference, metric)
         believed = {cell: believes(cell, metric) for cell in values}
@@ -50,6 +50,10 @@ def comparison(
                 }
             )  # fmt: skip
     return sorted(rows, key=lambda r: (place[r["cell_a"]], place[r["cell_b"]], r["metric"]))
+
+
+def is_compared(metric: str) -> bool:
+    return metric not in COUNTS and not metric.startswith(FROM_SEND) and METRICS[metric].compared
 
 
 def smallest_difference(of: SmallestDifference, metric: str) -> float:

@@ -52,3 +52,18 @@ def negative_latency(f: Findings) -> Iterable[Found]:
         if row["repeat"] > 0 and row["negative"] > 0:
             text = f"{row['negative']:,} samples of {row['measure']} below zero: the clocks disagree by more than the latency"
             yield Found(ExecutionId.of(row), text, float(row["negative"]), 0.0)
+
+
+@check(
+    "counted_differently", weight="invalid", cause="evidence", affects=EVERYTHING,
+    rule="single messages were kept, and they give another count or other latencies than ranges and histograms do",
+)  # fmt: skip
+def counted_differently(f: Findings) -> Iterable[Found]:
+    for row in f.rows("recount"):
+        if row["difference"]:
+            of = f" of group {row['group']}" if row["group"] else ""
+            text = (
+                f"{row['figure'].replace('_', ' ')}{of}: {row['as_told']:,} by ranges and histograms, {row['by_message']:,} by"
+                f" single messages, {row['difference']:,} apart: one of the two ways of counting is wrong"
+            )
+            yield Found(ExecutionId.of(row), text, float(row["difference"]), 0.0)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from brokerlab.judge.course_figures import course, taken_in
+from brokerlab.judge.minute_figures import minute_rates
 from brokerlab.model.execution_id import ExecutionId
-from brokerlab.model.metrics import COUNTS
+from brokerlab.model.metrics import COSTS, COUNTS
 from brokerlab.model.plan import Phase
 from brokerlab.model.quantiles import SUMMARY_QUANTILES
 from brokerlab.results.tables import NO_GROUP, OF_SENDS
 
 Row = Mapping[str, Any]
+OF_BACKLOG = {  # column of `cost` -> metric: consumers that start after the backlog do all their work in the drain
+    "consumer_cpu_us_per_message": "consumer_cpu_us_per_message",
+    "broker_cpu_us_per_message": "backlog_broker_cpu_us_per_message",
+    "broker_disk_written_bytes_per_message": "backlog_disk_written_bytes_per_message",
+}
 Figures = dict[tuple[str, str], dict[int, float]]  # (cell, metric) -> repeat -> value
 
 
@@ -28,7 +35,8 @@ def measured_bounds(rates: Iterable[Row]) -> dict[ExecutionId, tuple[int, int]]:
 def throughput(rates: list[Row]) -> Figures:
     """Count / measured length, all agents and groups together, over the whole seconds of the measure phase.
 
-    backlog_received_per_s counts from the first to the last second of the drain in which anything arrived.
+    backlog_received_per_s counts from the first to the last second of the drain in which anything arrived; where consumers
+    start after the backlog, `backlog_rates` has it exactly.
     """
     bounds = measured_bounds(rates)
     sums: Figures = defaultdict(lambda: defaultdict(float))
@@ -86,9 +94,65 @@ def is_said(name: str, row: Row) -> bool:
     return name in OF_SENDS or (row["group"] != NO_GROUP and (name != "lost" or row["drained"]))
 
 
-def figures(rates: list[Row], per_phase: list[Row], delivery: list[Row], agents: list[Row]) -> Figures:
+def figures(
+    rates: list[Row],
+    per_phase: list[Row],
+    delivery: list[Row],
+    agents: list[Row],
+    readings: list[Row] | None = None,
+    cost: Iterable[Row] = (),
+    catch_up: Sequence[Row] = (),
+    minutes: Iterable[Row] = (),
+    dips: Iterable[Row] = (),
+) -> Figures:
     """Everything run_summary shows, by cell, metric and repeat."""
+    bounds = measured_bounds(rates)
     cpu: Figures = defaultdict(lambda: defaultdict(float))
     for row in agents:
         cpu[row["cell"], "agent_cpu_cores"][row["repeat"]] += row["cpu_cores_mean"]
-    return {**throughput(rates), **latencies(per_phase), **counts(delivery), **{k: dict(v) for k, v in cpu.items()}}
+    rate = throughput(rates)
+    for key, values in backlog_rates(catch_up).items():
+        rate[key] = rate.get(key, {}) | values
+    return {
+        **rate, **course(rates, bounds), **taken_in(readings or [], bounds), **costs(cost),
+        **minute_rates(minutes, bounds), **fault_figures(dips),
+        **latencies(per_phase), **counts(delivery), **{k: dict(v) for k, v in cpu.items()},
+    }  # fmt: skip
+
+
+def backlog_rates(catch_up: Sequence[Row]) -> Figures:
+    """backlog_received_per_s of the table `catch_up`: groups that read at the same time add up."""
+    found: Figures = defaultdict(lambda: defaultdict(float))
+    unknown = {ExecutionId.of(r) for r in catch_up if r["received_per_s"] is None}
+    for row in catch_up:
+        if ExecutionId.of(row) not in unknown:
+            found[row["cell"], "backlog_received_per_s"][row["repeat"]] += row["received_per_s"]
+    return {key: dict(values) for key, values in found.items()}
+
+
+def fault_figures(dips: Iterable[Row]) -> Figures:
+    """Outage and recovery of each side, the worst fault; nothing for an execution in which one did not end."""
+    found: Figures = defaultdict(dict)
+    endless: set[tuple[str, str, int]] = set()
+    for row in dips:
+        for name, ended in (("outage_s", "outage_ended"), ("recovery_s", "recovered")):
+            key = (row["cell"], f"{row['side']}_{name}", row["repeat"])
+            if not row[ended] or row[name] is None:
+                endless.add(key)
+            else:
+                values = found[key[0], key[1]]
+                values[key[2]] = max(values.get(key[2], 0.0), row[name])
+    for cell, metric, repeat in endless:
+        found[cell, metric].pop(repeat, None)
+    return {key: values for key, values in found.items() if values}
+
+
+def costs(rows: Iterable[Row]) -> Figures:
+    """The figures of the table `cost`: those of the measure phase, and of a backlog's what has a name of its own."""
+    found: Figures = defaultdict(dict)
+    for row in rows:
+        names = {m.key: m.key for m in COSTS} if row["phase"] == Phase.MEASURE.value else OF_BACKLOG
+        for column, metric in names.items():
+            if row[column] is not None:
+                found[row["cell"], metric][row["repeat"]] = row[column]
+    return dict(found)

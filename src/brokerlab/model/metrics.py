@@ -62,7 +62,7 @@ def measure_words(key: str) -> str:
 @dataclass(frozen=True)
 class Metric:
     """A figure of a cell (`run_summary`): its unit, what people call it, which way is better, and which part of a verdict
-    must hold for it to be believed."""
+    must hold for it to be believed. `compared`: cells are, in the table `comparison`; otherwise only on request."""
 
     key: str
     unit: str
@@ -70,6 +70,7 @@ class Metric:
     better: Literal["higher", "lower"] | None
     aspect: Literal["delivery", "rates", "latencies"]
     meaning: str
+    compared: bool = True
 
 
 RATES = (
@@ -83,10 +84,39 @@ RATES = (
         "backlog received",
         "higher",
         "rates",
-        "messages received in the drain / its length",
+        "where consumers start after the backlog, received_per_s of catch_up, all groups added; otherwise messages received"
+        " in the drain / its length",
     ),
     Metric("agent_cpu_cores", "cores", "agents' CPU", "lower", "rates", "CPU of all agents"),
 )
+_WHOLE = "whole second of the measure phase"
+COURSE = (
+    Metric("sent_peak_per_s", "1/s", "sent at most", None, "rates", f"messages sent in the busiest {_WHOLE}", compared=False),
+    Metric("received_peak_per_s", "1/s", "received at most", None, "rates", f"messages received by all groups in the busiest {_WHOLE}", compared=False),
+    Metric("sent_variation", "1", "variation of sent", "lower", "rates", f"standard deviation / mean of the messages sent in each {_WHOLE}", compared=False),
+    Metric("received_variation", "1", "variation of received", "lower", "rates", f"standard deviation / mean of the messages received in each {_WHOLE}", compared=False),
+    Metric("received_per_sent", "1", "received / sent", "higher", "rates", "messages received / (messages sent x groups), measure phase", compared=False),
+    Metric("broker_messages_in_per_s", "1/s", "taken in by the broker", "higher", "rates", "messages the broker itself counted as taken in / length, all nodes; only where it counts them", compared=False),
+    Metric("sent_one_minute_per_s", "1/s", "sent, one-minute", "higher", "rates", "one_minute_per_s of minute_rate at the end of the measure phase: far below the rate in a short run", compared=False),
+    Metric("broker_one_minute_per_s", "1/s", "broker's one-minute", "higher", "rates", "broker_one_minute_per_s of minute_rate at the end of the measure phase", compared=False),
+)  # fmt: skip
+COSTS = (
+    Metric("broker_cpu_us_per_message", "µs", "broker's CPU per message", "lower", "rates", "CPU time of all nodes / messages sent", compared=False),
+    Metric("client_cpu_us_per_message", "µs", "clients' CPU per message", "lower", "rates", "CPU time of all agents / messages sent", compared=False),
+    Metric("producer_cpu_us_per_message", "µs", "producers' CPU per message", "lower", "rates", "CPU time of the agents that send / messages sent", compared=False),
+    Metric("consumer_cpu_us_per_message", "µs", "consumers' CPU per message", "lower", "rates", "CPU time of the agents that receive / messages received", compared=False),
+    Metric("broker_disk_written_bytes_per_message", "B", "written to disk per message", "lower", "rates", "bytes that all nodes gave to the disk / messages sent", compared=False),
+    Metric("stored_bytes_per_message", "B", "stored per message", "lower", "rates", "growth of the data directories of all nodes until all was sent / messages sent, replicas included", compared=False),
+)  # fmt: skip
+BACKLOG_COSTS = (
+    Metric("backlog_broker_cpu_us_per_message", "µs", "broker's CPU per message of a backlog", "lower", "rates", "CPU time of all nodes / messages received, while a backlog is received", compared=False),
+    Metric("backlog_disk_written_bytes_per_message", "B", "written to disk per message of a backlog", "lower", "rates", "bytes that all nodes gave to the disk / messages received, while a backlog is received", compared=False),
+)  # fmt: skip
+FAULTS = tuple(
+    Metric(f"{side}_{key}", "s", f"{side} {words}", "lower", "rates", f"{key} of dip, the worst fault; not of an execution in which one did not end", compared=False)
+    for side in ("publish", "delivery")
+    for key, words in (("outage_s", "outage"), ("recovery_s", "recovery"))
+)  # fmt: skip
 COUNTS = ("lost", "duplicated", "reordered", "corrupted", "unexpected", "rejected", "unknown")
 COUNT_METRICS = tuple(Metric(name, "1", name, "lower", "delivery", f"messages {name}") for name in COUNTS)
 LATENCY_METRICS = tuple(
@@ -102,7 +132,7 @@ LATENCY_METRICS = tuple(
     for q in QUANTILES
     if q.summary
 )
-METRICS = {m.key: m for m in (*RATES, *LATENCY_METRICS, *COUNT_METRICS)}
+METRICS = {m.key: m for m in (*RATES, *COURSE, *COSTS, *BACKLOG_COSTS, *FAULTS, *LATENCY_METRICS, *COUNT_METRICS)}
 # What an answer rests on: rates, counts, and the latencies at the quantiles that our own lateness must not distort.
 JUDGED_METRICS = frozenset(
     (

@@ -20,10 +20,13 @@ from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
 from brokerlab.pipeline.all_repeats import with_all_repeats
 from brokerlab.pipeline.bronze import Bronze, find_evidence
+from brokerlab.pipeline.derived import after_judgement, before_judgement
 from brokerlab.pipeline.executions import execution_facts
 from brokerlab.pipeline.faults import begun_faults, fault_rows
 from brokerlab.pipeline.gold import Gold, make_gold
 from brokerlab.pipeline.session import spark_session
+from brokerlab.pipeline.spectrum import latency_spectrum
+from brokerlab.results.derived_tables import CATCH_UP, COST, DERIVED_TABLES, DIP, LATENCY_SPECTRUM, MINUTE_RATE, RECOUNT
 from brokerlab.results.directory import RunDirectory, write_json
 from brokerlab.results.executions import all_executions
 from brokerlab.results.tables import (
@@ -62,7 +65,7 @@ def _any_segment(run_directory: Path) -> bool:
 def _with_spark(run: RunDirectory, java_home: Path | None) -> Gold:
     """Footers of evidence are read while the JVM starts."""
     plan, state = run.plan(), run.state()
-    messages = any(cell.faults for cell in plan.cells)
+    messages = any(cell.faults or cell.keep_messages for cell in plan.cells)
     with ThreadPoolExecutor(1) as pool:
         looking = pool.submit(find_evidence, run.path, messages=messages, footers_only=True)
         with spark_session(java_home) as spark:
@@ -80,18 +83,31 @@ def _judge(run: RunDirectory, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]
     plan = run.plan()
     rows: dict[str, list[Any]] = {n: gold.tables[n].to_pylist() if n in gold.tables else [] for n in READ_BY_VERDICT}
     rows[FAULT.name] = fault_rows(begun_faults(gold.events), gold.outages, rows["delivery"], gold.events)
+    derived = before_judgement(plan, run.environment(), gold, rows)
+    rows[RECOUNT.name] = derived[RECOUNT.name]
     findings = Findings(
         plan=plan,
         state=run.state(),
         environment=run.environment(),
         tables=rows,
-        figures=figures(rows["rate_per_second"], rows["latency_per_phase"], rows["delivery"], rows["agent_health"]),
+        figures=figures(
+            rows["rate_per_second"],
+            rows["latency_per_phase"],
+            rows["delivery"],
+            rows["agent_health"],
+            rows["reading_per_second"],
+            derived[COST.name],
+            derived[CATCH_UP.name],
+            derived[MINUTE_RATE.name],
+            derived[DIP.name],
+        ),
         events=list(gold.events),
         errors=list(gold.errors),
         unreadable=tuple((s.execution, str(s)) for s in bronze.unreadable),
         with_evidence=frozenset(bronze.executions()),
     )
     judgement = judge(findings, [str(s) for s in bronze.unreadable])
+    derived |= after_judgement(plan, findings.figures, judgement)
     tables = {
         name: gold.tables.get(name, arrow_schema(t.computed()).empty_table()) for name, t in RESULT_TABLES.items()
     }
@@ -100,10 +116,12 @@ def _judge(run: RunDirectory, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]
         (RUN_SUMMARY, judgement.summary),
         (COMPARISON, judgement.comparison),
         (UNREADABLE_SEGMENT, _unreadable(bronze)),
+        *((table, derived[table.name]) for table in DERIVED_TABLES),
     ):
         tables[table.name] = pa.Table.from_pylist(found, arrow_schema(table.computed()))
     merged = with_all_repeats(tables[LATENCY_PER_PHASE.name], tables[LATENCY_HISTOGRAM.name], judgement.counted)
     tables[LATENCY_PER_PHASE.name], tables[LATENCY_HISTOGRAM.name] = merged
+    tables[LATENCY_SPECTRUM.name] = latency_spectrum(*merged)
     return judgement.verdict, {name: _stored(RESULT_TABLES[name], t, plan.run, judgement) for name, t in tables.items()}
 
 

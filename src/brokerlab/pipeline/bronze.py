@@ -54,6 +54,11 @@ class Bronze:
         """Executions that left evidence of load (probes and events alone do not count)."""
         return {s.execution for t in (INTERVAL, ACTIVITY, SEQUENCE, OUTCOME) for s in self.segments[t.name]}
 
+    def with_messages(self) -> set[str]:
+        """Executions that left single messages, of which every file can be read."""
+        broken = {s.execution for s in self.unreadable}
+        return {s.execution for s in self.segments.get(MESSAGE.name, [])} - broken
+
 
 def find_evidence(run_directory: Path, *, messages: bool = False, footers_only: bool = False) -> Bronze:
     """Check every segment of every table; see evidence.segments. Single messages only where they are asked for."""

@@ -37,7 +37,7 @@ from brokerlab.pipeline.scan import (
 )
 from brokerlab.pipeline.silence import After
 from brokerlab.pipeline.silver import rules
-from brokerlab.pipeline.work import LANE_ACCOUNTS, OUTAGES, Make, run
+from brokerlab.pipeline.work import LANE_ACCOUNTS, OUTAGES, RECOUNTED, Make, run
 from brokerlab.results import tables as result
 
 QUERIES_AT_ONCE = 6
@@ -56,6 +56,7 @@ class Gold:
     executions: list[ExecutionFacts] = field(default_factory=list)
     outages: list[dict[str, Any]] = field(default_factory=list)  # (cell, repeat) and rows of silence.OUTAGE
     arrivals: list[dict[str, Any]] = field(default_factory=list)  # rows of scan.ARRIVALS, one a group
+    messages: list[dict[str, Any]] = field(default_factory=list)  # rows of recount.RECOUNTED
 
 
 def make_gold(
@@ -102,7 +103,16 @@ def make_gold(
     )
     tables[result.LOST_RANGE.name] = _in_order(delivery.lost_range(of_lanes, executions), result.LOST_RANGE)
     tables[result.QUARANTINED_ROW.name] = rejected
-    return Gold(tables, bronze, journal.events, _errors(found), executions, outages, _arrivals(found))
+    return Gold(
+        tables,
+        bronze,
+        journal.events,
+        _errors(found),
+        executions,
+        outages,
+        together(pa.concat_tables([ARRIVALS.empty_table(), *_tables(found, "arrivals")])),
+        _rows(found, RECOUNTED),
+    )
 
 
 @dataclass(frozen=True)
@@ -208,8 +218,8 @@ def _errors(found: Found) -> list[dict[str, Any]]:
     return [row for _, row in sorted(by_kind.items(), key=lambda e: (-e[1]["count"], e[0]))][:MOST_ERRORS]
 
 
-def _arrivals(found: Found) -> list[dict[str, Any]]:
-    rows = pa.concat_tables([ARRIVALS.empty_table(), *_tables(found, "arrivals")])
+def together(rows: pa.Table) -> list[dict[str, Any]]:
+    """Rows of ARRIVALS, one a group, of those of many files."""
     summed = rows.group_by(["cell", "repeat", "group"]).aggregate(
         [("received", "sum"), ("first_mono_ns", "min"), ("last_mono_ns", "max")]
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -22,17 +23,19 @@ from brokerlab.model.arrow import arrow_schema, with_later_columns
 from brokerlab.model.tables import Column, Table
 from brokerlab.pipeline import agents, latency, rates, silence
 from brokerlab.pipeline.packing import Packer, Split
+from brokerlab.pipeline.recount import Counting
 from brokerlab.pipeline.rules import Rule, judged
 from brokerlab.results.tables import QUARANTINED_ROW
 
-LANES, EXECUTION, MESSAGES, NOTES = "lanes", "execution", "messages", "notes"  # parts: each is worked on by itself
+# Parts: each is worked on by itself.
+LANES, EXECUTION, MESSAGES, RECOUNT, NOTES = "lanes", "execution", "messages", "recount", "notes"
 PARTIAL = Table(
     "partial",
     "What a task has made of the files it read: rows of one kind, of one part of an execution.",
     (
         Column("cell", "string", "", "cell of the sweep"),
         Column("repeat", "int", "1", "repeat of the cell"),
-        Column("part", "string", "", "lanes, execution, messages or notes"),
+        Column("part", "string", "", "lanes, execution, messages, recount or notes"),
         Column("slot", "int", "1", "number of the part where there are several alike"),
         Column("kind", "string", "", "what the rows are"),
         Column("rows", "binary", "", "an Arrow stream"),
@@ -80,16 +83,21 @@ class Scan:
 
     def _execution(self, parts: list[FilePart], out: _Envelopes) -> Iterator[pa.RecordBatch]:
         packers: dict[tuple[str, int], Packer] = {}
+        counting: dict[tuple[str, int], Counting] = defaultdict(Counting)
         for name, of_table in groupby(parts, key=lambda p: p.table):
             for rows in self._good(EVIDENCE_TABLES[name], list(of_table), out):
                 for (cell, repeat), mine in by_execution(rows):
                     split = self.splits.get(f"{cell}-r{repeat}", Split())
                     packer = packers.setdefault((cell, repeat), Packer(split))
+                    if name == "message" and not self.rounds:
+                        counting[cell, repeat].add(mine)
                     self._reduce(name, cell, repeat, mine, packer, out)
                     yield from out.full()
         for (cell, repeat), packer in packers.items():
             for slot, marks in packer.marks():
                 out.add(cell, repeat, LANES, slot, "packed", marks)
+        for (cell, repeat), messages in counting.items():
+            out.add(cell, repeat, RECOUNT, 0, "counted", messages.rows())
 
     def _good(self, table: Table, parts: list[FilePart], out: _Envelopes) -> Iterator[pa.Table]:
         """Good rows, many files together; what is to be set aside and what cannot be read goes out as notes."""

@@ -18,12 +18,14 @@ from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Column, Table
 from brokerlab.pipeline.execution_tables import execution_tables
 from brokerlab.pipeline.packing import lane_accounts
+from brokerlab.pipeline.recount import recounted
 from brokerlab.pipeline.scan import (
     EXECUTION,
     LANES,
     MESSAGES,
     PARTIAL,
     PARTIAL_KEY,
+    RECOUNT,
     Scan,
     packed_rows,
     unpacked_rows,
@@ -41,7 +43,7 @@ MADE = Table(
         Column("rows", "binary", "", "an Arrow stream"),
     ),
 )
-LANE_ACCOUNTS, OUTAGES = "lane_accounts", "outages"
+LANE_ACCOUNTS, OUTAGES, RECOUNTED = "lane_accounts", "outages", "recounted"
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Make:
             found = execution_tables(found)
         elif part == MESSAGES:
             found = {OUTAGES: outages(found["silence"])}
+        elif part == RECOUNT:
+            found = {RECOUNTED: recounted(found["counted"])}
         columns = [[cell] * len(found), [repeat] * len(found), list(found), [packed_rows(r) for r in found.values()]]
         schema = arrow_schema(MADE).remove_metadata()
         return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)

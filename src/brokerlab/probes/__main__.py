@@ -75,6 +75,7 @@ def watch(plan: ProbePlan, ends: list[int]) -> dict[str, object]:
         writer.add(reading_columns(plan, taken))
         if samples % SEGMENT_SAMPLES == 0:
             writer.flush()
+    writer.add(reading_columns(plan, [local.last(time.monotonic_ns())]))
     if thread is not None:
         thread.end()
         writer.add(reading_columns(plan, thread.take()))

@@ -39,6 +39,7 @@ class ProbePlan(Frozen):
     nodes: tuple[WatchedNode, ...] = ()
     agents: tuple[WatchedAgent, ...] = ()
     addresses: tuple[str, ...] = ()
+    data_directory: str = ""  # of the nodes; empty where it is not known
     directory: str
     interval_s: float = 1.0
     clock: ClockPair

@@ -17,6 +17,7 @@ from brokerlab.probes import host
 from brokerlab.probes.endpoint import listening_processes
 from brokerlab.probes.plan import ProbePlan
 from brokerlab.probes.process import ForeignCpu, ProcessProbe
+from brokerlab.probes.storage import StoredBytes
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class LocalProbes:
         # A runner that has gone already leaves us to process 1, which is the parent of every orphan: not ours.
         runner = [runner_pid] if runner_pid > 1 else []
         self._foreign = ForeignCpu([*(pid for _, pid in watched), own, *runner])
+        self._stored = StoredBytes(Path(plan.data_directory)) if plan.data_directory else None
         self.failures: dict[str, int] = {}
 
     def read(self, now_ns: int) -> Sample:
@@ -52,6 +54,10 @@ class LocalProbes:
                 self.failures[name] = self.failures.get(name, 0) + 1
         return Sample(now_ns, readings)
 
+    def last(self, now_ns: int) -> Sample:
+        """What is stored at the end, however long it takes to find out."""
+        return Sample(now_ns, [] if self._stored is None else self._stored.read_now(now_ns))
+
     def _probes(self, now_ns: int) -> list[tuple[str, Callable[[], list[Reading]]]]:
         return [
             ("cpu", lambda: self._cpu.read(now_ns)),
@@ -62,6 +68,7 @@ class LocalProbes:
             ("disk", lambda: host.read_disk(self._directory)),
             ("loopback", host.read_loopback),
             *((p.subject, lambda p=p: p.read(now_ns)) for p in self._processes),
+            *([("stored bytes", lambda s=self._stored: s.read(now_ns))] if self._stored is not None else []),
         ]
 
 

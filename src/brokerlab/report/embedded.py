@@ -10,6 +10,12 @@ from brokerlab.report.source import Source, TableData
 from brokerlab.results.tables import RESULT_TABLES
 
 CELLS_WITH_DATA = 24  # beyond this many cells the page would grow past what a browser opens at ease; the page says so
+# Many rows that no script draws: the run directory has them, and `brokerlab export`.
+NOT_EMBEDDED = frozenset({"latency_spectrum", "minute_rate"})
+
+
+def embedded_tables(source: Source) -> dict[str, TableData]:
+    return {name: table for name, table in source.tables.items() if name not in NOT_EMBEDDED}
 
 
 def embedded_cells(source: Source) -> tuple[str, ...]:
@@ -18,7 +24,7 @@ def embedded_cells(source: Source) -> tuple[str, ...]:
 
 
 def page_data(source: Source) -> dict[str, Any]:
-    """What the scripts need: cells with their labels, the measures they draw, and every table's rows of those cells."""
+    """What the scripts need: cells with their labels, the measures they draw, and the rows of those cells."""
     cells = embedded_cells(source)
     return {
         "run": source.run,
@@ -26,7 +32,7 @@ def page_data(source: Source) -> dict[str, Any]:
         "measures": [
             {"key": m.key, "words": m.words, "short": m.short} for m in MEASURE_TABLE if m.key in FROM_SCHEDULE
         ],
-        "tables": {name: _encoded(name, table, set(cells)) for name, table in source.tables.items()},
+        "tables": {name: _encoded(name, table, set(cells)) for name, table in embedded_tables(source).items()},
     }
 
 

@@ -79,6 +79,9 @@ def plural(number: int, noun: str) -> str:
 
 def quantity(metric: str, value: float | None) -> str:
     """A value of a run_summary metric; the metric's name says the unit."""
+    known = METRICS.get(metric)
+    if known is not None and known.aspect == "rates" and known.unit in ("1", "µs", "B", "s"):
+        return _ratio(value, known.unit)
     if metric.endswith("_ns"):
         return duration(value)
     if metric.endswith("bytes_per_s"):
@@ -88,6 +91,14 @@ def quantity(metric: str, value: float | None) -> str:
     if metric.endswith("_cores"):
         return cores(value)
     return count(value)
+
+
+def _ratio(value: float | None, unit: str) -> str:
+    if value is None or not _finite(value):
+        return ABSENT
+    if unit == "s":
+        return duration(value * 1e9)
+    return size(value) if unit == "B" and value >= 1024 else f"{significant(value)} {unit}".removesuffix(" 1")
 
 
 def metric_name(metric: str) -> str:

@@ -11,6 +11,7 @@ from brokerlab.report.embedded import page_data
 from brokerlab.report.markup import Html, join, script_json, tag
 from brokerlab.report.sections.answer import answer_section
 from brokerlab.report.sections.charts import heat_section, spectrum_section, throughput_section
+from brokerlab.report.sections.cost import cost_section, has_costs
 from brokerlab.report.sections.delivery import delivery_section
 from brokerlab.report.sections.environment import environment_section
 from brokerlab.report.sections.faults import faults_section, has_faults
@@ -18,6 +19,7 @@ from brokerlab.report.sections.headline import headline_section
 from brokerlab.report.sections.limits import limits_section
 from brokerlab.report.sections.load import load_section
 from brokerlab.report.sections.method import method_section, raw_section
+from brokerlab.report.sections.scaling import scaling_section
 from brokerlab.report.sections.verdict import WORDS, verdict_section
 from brokerlab.report.source import Source, read_source
 from brokerlab.results.directory import RunDirectory
@@ -80,7 +82,9 @@ def page_shell(title: str, body: Html, source: Source) -> str:
 
 
 def _body(source: Source) -> Html:
-    parts = (("faults", "Fault"), *_NAVIGATION) if has_faults(source) else _NAVIGATION
+    parts = [*([("faults", "Fault")] if has_faults(source) else []), *_NAVIGATION]
+    if has_costs(source):
+        parts.insert(parts.index(("limits", "Limits")), ("cost", "Cost"))
     links = [tag("a", text, href=f"#{target}") for target, text in parts]
     return join(
         tag(
@@ -91,10 +95,12 @@ def _body(source: Source) -> Html:
             tag("nav", links, aria_label="Parts of this report"),
             load_section(source),
             headline_section(source),
+            scaling_section(source),
             throughput_section(source),
             spectrum_section(source),
             heat_section(source),
             delivery_section(source),
+            cost_section(source),
             limits_section(source),
             environment_section(source),
             method_section(source),

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from brokerlab.model.metrics import MEASURES, METRICS
+from brokerlab.model.metrics import METRICS
 from brokerlab.model.quantiles import QUANTILES, Quantile
 from brokerlab.model.tables import Column, Table
-
-_RUN = Column("run", "string", "", "run directory's name", since="0.2.0", default="", added=True)
-_COUNTED = Column(
-    "counted", "boolean", "", "false: the execution was set aside, because the machine or our own agents spoiled it",
-    since="0.2.0", default=True, added=True,
-)  # fmt: skip
-_CELL = Column("cell", "string", "", "cell of the sweep")
-_REPEAT = Column("repeat", "int", "1", "repeat of the cell, from 1")
-_SECOND = Column("second_unix_s", "long", "s", "second of the UNIX clock")
-_PHASE = Column("phase", "string", "", "phase: warm_up, measure, drain")
-_MEASURE = Column("measure", "string", "", ", ".join(MEASURES))
-_GROUP = Column("group", "string", "", "consumer group; empty for producer-side rows")
-
-
-def _count(name: str, meaning: str) -> Column:
-    return Column(name, "long", "1", meaning)
+from brokerlab.results.columns import CELL as _CELL
+from brokerlab.results.columns import COUNTED as _COUNTED
+from brokerlab.results.columns import GROUP as _GROUP
+from brokerlab.results.columns import MEASURE as _MEASURE
+from brokerlab.results.columns import PHASE as _PHASE
+from brokerlab.results.columns import REPEAT as _REPEAT
+from brokerlab.results.columns import RUN as _RUN
+from brokerlab.results.columns import SECOND as _SECOND
+from brokerlab.results.columns import count as _count
+from brokerlab.results.derived_tables import DERIVED_TABLES, LATENCY_SPECTRUM
 
 
 def _quantile(q: Quantile) -> Column:
@@ -43,6 +37,7 @@ RATE_PER_SECOND = Table(
         _count("received", "deliveries in this second"),
         Column("bytes", "long", "B", "payload bytes sent or received in this second"),
         Column("buffer_full", "long", "1", "times the client took less than offered in this second", since="0.2.0", default=0),
+        Column("cpu_ns", "long", "ns", "CPU time of the agents in this second", nullable=True, since="0.2.0"),
     ),
 )  # fmt: skip
 
@@ -283,6 +278,6 @@ RESULT_TABLES = {
     for t in (
         RATE_PER_SECOND, LATENCY_PER_SECOND, LATENCY_PER_PHASE, LATENCY_HISTOGRAM, LATENCY_HEAT, DELIVERY, LOST_RANGE,
         AGENT_HEALTH, READING_PER_SECOND, STEADINESS, FAULT, RUN_SUMMARY, COMPARISON, QUARANTINED_ROW,
-        UNREADABLE_SEGMENT,
+        UNREADABLE_SEGMENT, *DERIVED_TABLES, LATENCY_SPECTRUM,
     )
 }  # fmt: skip

@@ -10,6 +10,7 @@ from test_report_page import SHORT, words
 
 from brokerlab.model.plan import FaultPlan
 from brokerlab.report.page import write_report
+from brokerlab.results.derived_tables import DIP
 from brokerlab.results.directory import RunDirectory, write_json
 from brokerlab.results.tables import FAULT
 from synthetic_tables import write_results, write_table
@@ -42,6 +43,17 @@ def test_what_the_fault_did_stands_right_behind_the_answer(tmp_path: Path) -> No
     assert "nats, repeat 1: nats-1, which led, was killed 5.0 s into measure; nats-3 took over after 1.25 s" in told
     for said in ("1.50 s", "worst lane 1.75 s", "more than 15.00 s", "17", "31"):
         assert said in told
+
+
+def test_the_dip_of_the_rates_is_told_with_when_they_were_back(tmp_path: Path) -> None:
+    run = with_faults(tmp_path, [ROW])
+    dip = {"cell": "c02", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "side": "publish", "outage_s": 1.5,
+           "outage_ended": True, "before_per_s": 300.0, "lowest_per_s": 0.0, "depth": 1.0, "during_per_s": 60.0,
+           "during_share": 0.2, "silent_s": 1, "recovery_s": 2.25, "recovered": True, "reason": ""}  # fmt: skip
+    write_table(run.path, DIP, [dip, dip | {"side": "delivery", "recovery_s": None, "recovered": False}])
+    text = words(write_report(run).read_text())
+    assert "nats repeat 1, nats-1 acknowledged 300/s 0/s 1 s with nothing 100.0 % 60.0/s 20.0 % 2.2 s" in text
+    assert "20.0 % not back" in text
 
 
 @pytest.mark.parametrize(("drained", "said"), [(True, False), (False, True)])

@@ -40,9 +40,22 @@ def test_the_verdict_is_the_first_thing_read_and_parts_follow_in_order(tmp_path:
     assert words(html).startswith("✓ Valid kafka and nats both held")
     parts = re.findall(r'<(?:header|section) id="([a-z]+)"', html)
     assert parts == [
-        "verdict", "answer", "load", "headline", "throughput", "spectrum", "heat", "delivery", "limits", "environment",
-        "method", "raw",
+        "verdict", "answer", "load", "headline", "throughput", "spectrum", "heat", "delivery", "cost", "limits",
+        "environment", "method", "raw",
     ]  # fmt: skip
+
+
+def test_the_cost_of_a_message_is_told_with_what_is_not_known_of_it(tmp_path: Path) -> None:
+    text = words(report(tmp_path)).split("Cost per message")[1].split("What limited it")[0]
+    assert "kafka 214 µs 210 µs – 217 µs – –" in text
+    assert "stored: the data directories were not read (kafka, nats)" in text
+    assert 'href="#cost"' in report(tmp_path / "again")
+
+
+def test_every_repeat_is_told_by_itself_with_its_variation(tmp_path: Path) -> None:
+    text = words(report(tmp_path)).split("By repeat, with the busiest second")[1].split("Throughput over time")[0]
+    assert "kafka repeat 1 300/s 0.0123" in text
+    assert "nats repeat 2 300/s 0.0123" in text
 
 
 def test_reasons_stand_with_their_numbers_grouped_by_weight(tmp_path: Path) -> None:

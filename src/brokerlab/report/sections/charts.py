@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from brokerlab.report.embedded import CELLS_WITH_DATA
 from brokerlab.report.markup import Html, tag
+from brokerlab.report.sections.minutes import minute_details
 from brokerlab.report.source import Source
 
 
-def _chart_section(source: Source, identifier: str, title: str, table: str, caption: str) -> Html:
+def _chart_section(
+    source: Source, identifier: str, title: str, table: str, caption: str, more: Html | None = None
+) -> Html:
     known = len(source.table(table)) > 0
     many = len(source.cells())
     first = (
@@ -23,7 +26,7 @@ def _chart_section(source: Source, identifier: str, title: str, table: str, capt
         tag("noscript", "The charts need JavaScript; the tables do not."),
     ]
     absent = tag("p", f"No chart: the table {table} is missing or empty.", class_="absent")
-    return tag("section", tag("h2", title), body if known else absent, id=identifier)
+    return tag("section", tag("h2", title), body if known else absent, more, id=identifier)
 
 
 def throughput_section(source: Source) -> Html:
@@ -34,6 +37,7 @@ def throughput_section(source: Source) -> Html:
         "rate_per_second",
         "Messages in each second of the clock. Time counts from the first second of the measure phase; warm-up and drain "
         "are shaded. All charts share one scale.",
+        minute_details(source),
     )
 
 

@@ -57,6 +57,7 @@ def delivery_section(source: Source) -> Html:
         _also(rows),
         also,
         each,
+        _recounted(source),
         _lost(source),
         id="delivery",
     )
@@ -108,6 +109,25 @@ def _sentence(rows: list[Row]) -> Html:
         status("kept", "valid"),
         " No message lost, corrupted or unexpected; every drain was complete.",
         class_="lead",
+    )
+
+
+def _recounted(source: Source) -> Html | None:
+    """Whether single messages, where they were kept, say the same."""
+    rows = source.table("recount").rows()
+    if not rows:
+        return None
+    apart = [r for r in rows if r["difference"]]
+    if not apart:
+        said = f"Counted again from single messages: all {figures.plural(len(rows), 'figure')} of delivery and latency are the same."
+        return tag("p", said, class_="caption")
+    items = [
+        tag("li", f"{source.label(r['cell'])}, repeat {r['repeat']}, {r['figure'].replace('_', ' ')} {r['group']}: "
+            f"{figures.count(r['as_told'])} as told here, {figures.count(r['by_message'])} by single messages")
+        for r in apart
+    ]  # fmt: skip
+    return tag(
+        "div", tag("p", "Counted again from single messages, these figures differ:"), tag("ul", items), class_="warning"
     )
 
 

@@ -17,6 +17,11 @@ _CAPTION = (
     " measure phase; below it, the worst lane's. Counts are for the whole execution. All other rates and latencies of this"
     " report include the outage."
 )
+_DIP_HEADS = ("Cell", "Rate", "Before", "Lowest second", "Fell by", "Until it was back", "Back after")
+_DIP_CAPTION = (
+    "The rates around each fault, by whole seconds. A rate is back with the first of three seconds in a row that have at least"
+    " 90 % of what it was before."
+)
 
 
 def has_faults(source: Source) -> bool:
@@ -41,8 +46,30 @@ def faults_section(source: Source) -> Html | None:
         title,
         tag("ul", sentences),
         grid(_CAPTION, _HEADS, body, text_columns=(0, 1, 3)),
+        _dips(source),
         id="faults",
     )
+
+
+def _dips(source: Source) -> Html | None:
+    """The rates around each fault."""
+    rows = source.table("dip").rows()
+    return grid(_DIP_CAPTION, _DIP_HEADS, [_dip(source, r) for r in rows], text_columns=(0, 1)) if rows else None
+
+
+def _dip(source: Source, row: Row) -> list[Child | Cell]:
+    back = "not back" if row["recovered"] is False else figures.ABSENT
+    if row["recovery_s"] is not None:
+        back = f"{row['recovery_s']:.1f} s"
+    return [
+        Cell(source.label(row["cell"]), f"repeat {row['repeat']}, {row['node']}"),
+        "acknowledged" if row["side"] == "publish" else "received",
+        Cell(figures.rate(row["before_per_s"]), None if row["before_per_s"] is not None else row["reason"]),
+        Cell(figures.rate(row["lowest_per_s"]), f"{row['silent_s']} s with nothing" if row["silent_s"] else None),
+        figures.percent(row["depth"]),
+        Cell(figures.rate(row["during_per_s"]), figures.percent(row["during_share"])),
+        back,
+    ]
 
 
 def _row(source: Source, row: Row) -> list[Child | Cell]:

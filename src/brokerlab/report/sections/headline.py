@@ -8,6 +8,7 @@ from brokerlab.report import figures
 from brokerlab.report.grid import Cell, band, grid
 from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.sections.answer import level_words, rate_metric, summary_rows
+from brokerlab.report.sections.repeats import repeats_details
 from brokerlab.report.sections.verdict import status
 from brokerlab.report.source import Row, Source
 from brokerlab.results.lateness_text import latency_ranges
@@ -48,6 +49,7 @@ def headline_section(source: Source) -> Html:
         grid(caption, heads, rows, text_columns=(0, 1), kind="stack figures"),
         _lateness(source),
         _steadiness(source),
+        repeats_details(source),
         id="headline",
     )
 

@@ -7,6 +7,7 @@ from brokerlab.report import figures
 from brokerlab.report.grid import Cell, grid
 from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.sections.answer import summary_rows
+from brokerlab.report.sections.catch_up import catch_up_table
 from brokerlab.report.source import Row, Source
 
 DELIVERED_AT_LEAST = 0.99  # of the target; the verdict's own limit
@@ -50,6 +51,7 @@ def load_section(source: Source) -> Html:
         "section",
         tag("h2", "Was the load real?"),
         grid(caption, heads, rows) if rows else tag("p", "No cells are known.", class_="absent"),
+        catch_up_table(source),
         id="load",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from brokerlab.report import figures
-from brokerlab.report.embedded import embedded_cells
+from brokerlab.report.embedded import NOT_EMBEDDED, embedded_cells, embedded_tables
 from brokerlab.report.markup import Html, join, tag
 from brokerlab.report.source import Source
 from brokerlab.results.tables import RESULT_TABLES
@@ -76,13 +76,22 @@ def raw_section(source: Source) -> Html:
             tag("div", class_="scroll", data_raw=name, tabindex="0", role="region", aria_label=f"rows of {name}"),
             class_="more",
         )
-        for name, table in source.tables.items()
+        for name, table in embedded_tables(source).items()
     ]
     body = tables or tag("p", "There are no tables.", class_="absent")
     return tag(
         "section",
         tag("h2", "Raw numbers"),
-        tag("p", f"The tables behind this page, as columns with their units.{first}", class_="caption"),
+        tag(
+            "p",
+            f"The tables behind this page, as columns with their units.{first}{_elsewhere(source)}",
+            class_="caption",
+        ),
         body,
         id="raw",
     )
+
+
+def _elsewhere(source: Source) -> str:
+    names = sorted(NOT_EMBEDDED & source.tables.keys())
+    return f" Not in this page but in the run directory: {', '.join(names)}." if names else ""

@@ -39,8 +39,10 @@ def _family(metric: Metric) -> tuple[str, str, float]:
     """Name, unit where OpenMetrics has one, and what a value is divided by. A unit must end the name."""
     if metric.unit == "ns":
         return f"brokerlab_{metric.key.removesuffix('_ns')}_seconds", "seconds", _SECOND_NS
-    if metric.unit == "1":
+    if metric.aspect == "delivery":
         return f"brokerlab_{metric.key}_messages", "messages", 1.0
+    if metric.unit == "1":
+        return f"brokerlab_{metric.key}_ratio", "ratio", 1.0
     return f"brokerlab_{metric.key.removesuffix('_s')}_second" if metric.key.endswith("_per_s") else f"brokerlab_{metric.key}", "", 1.0  # fmt: skip
 
 
