@@ -1,4 +1,4 @@
-"""One execution: one cell, once. A fresh cluster, agents, probes, phases, drain; then everything is gone but evidence."""
+"""One execution: one cell, once. A cluster, fresh or kept, agents, probes, phases, drain; then everything is gone but evidence."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from brokerlab.brokers.contract import Admin, Broker, Cluster
 from brokerlab.brokers.registry import broker_named
+from brokerlab.clusters import Clusters, Held
 from brokerlab.environment import clock_pair
 from brokerlab.errors import AgentError, BrokerDiedError, BrokerError, DiskFullError, UserError
 from brokerlab.events import Journal
@@ -21,6 +22,7 @@ from brokerlab.load.agents import Agents
 from brokerlab.load.live import live_text
 from brokerlab.load.plans import agent_plans, destination_names, group_names
 from brokerlab.load.process import Event, TalkingProcess
+from brokerlab.machine.page_cache import drop
 from brokerlab.model import events
 from brokerlab.model.environment import CellEnvironment, ClockPair, DurabilityFacts, ExecutionEnvironment
 from brokerlab.model.execution_id import ExecutionId
@@ -29,6 +31,7 @@ from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, Phase, RunPlan
 from brokerlab.results.directory import RunDirectory
 from brokerlab.secrets import redacted, redacted_settings
 from brokerlab.take_down import TakeDown, delete_destinations, deletion_by_hand
+from brokerlab.watching import applied, probe_plan
 
 READY_S = 300.0
 PROBE_READY_S = 15.0
@@ -59,6 +62,7 @@ class Execution:
         execution: ExecutionId,
         attempt: int,
         directory: RunDirectory,
+        clusters: Clusters,
         say: RunListener,
     ) -> None:
         self._plan = plan
@@ -66,12 +70,15 @@ class Execution:
         self._execution = execution
         self._attempt = attempt
         self._directory = directory
+        self._clusters = clusters
         self._say = say
         self._broker: Broker = broker_named(cell.broker)
         self._journal = Journal(directory.events(execution), plan.run, execution)
         self._logs = directory.logs(execution)
         self._cluster: Cluster | None = None
-        self._data = directory.path / "clusters" / str(execution)  # of a cluster of ours
+        self._held: Held | None = None
+        self._applied: dict[str, dict[str, str]] = {}
+        self._keeps_cluster = False  # only after an execution without a failure
         self._agents = Agents(self._logs, self._watch, self._live)
         self._probe: TalkingProcess | None = None
         self._faults: Injection | None = None
@@ -93,7 +100,9 @@ class Execution:
                 endpoint = self._bring_up(down)
                 self._make_destinations(endpoint, down)
                 self._add_processes(down)
-                return self._load(endpoint)
+                facts = self._load(endpoint)
+                self._keeps_cluster = facts.failure is None and self._cell.cluster_key() is not None
+                return facts
             except BaseException as e:
                 with contextlib.suppress(DiskFullError):  # what went wrong first is what people must hear of
                     interrupted = isinstance(e, KeyboardInterrupt)
@@ -105,16 +114,25 @@ class Execution:
         destinations, groups = self._names(self._attempt)
         admin = self._broker.admin(endpoint, self._cell)
         try:
+            made = (self._broker, endpoint, self._cell, destinations)
+            delete = partial(delete_destinations, *made, groups, waiting=self._say.stage)
             if self._cluster is None:
                 self._delete_leftovers(admin)
-                theirs = (self._broker, endpoint, self._cell, destinations)
-                delete = partial(delete_destinations, *theirs, groups, waiting=self._say.stage)
-                down.add(f"destinations in {self._cell.broker}", delete, deletion_by_hand(*theirs))
+                down.add(f"destinations in {self._cell.broker}", delete, deletion_by_hand(*made))
+            elif self._cell.cluster_key() is not None:
+                down.add("a kept cluster", partial(self._empty_cluster, delete), "the next execution has a fresh one")
             admin.create(destinations, self._cell.partitions, groups)
             self._check_durability(admin, destinations)
             self._plan_faults(destinations)
         finally:
             admin.close()
+
+    def _empty_cluster(self, delete: Callable[[], None]) -> None:
+        """A kept cluster loses what the execution made there; one that does not is not kept."""
+        if self._keeps_cluster:
+            self._keeps_cluster = False
+            delete()
+            self._keeps_cluster = True
 
     def _names(self, attempt: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Destinations and groups of an attempt, as the broker knows them."""
@@ -129,23 +147,41 @@ class Execution:
     def _bring_up(self, down: TakeDown) -> Endpoint:
         cell = self._cell
         if cell.endpoint:
+            self._clusters.end()
             return Endpoint(addresses=cell.endpoint, options=cell.endpoint_options, security=cell.security)
-        self._say.stage(f"starting {cell.broker} ({cell.nodes} node{'s' if cell.nodes > 1 else ''})")
-        data = self._data
-        self._cluster = self._broker.cluster(cell, data, self._logs)
-        down.add(f"the data of {cell.broker}", self._cluster.clean, f"delete {data}")
-        down.add(f"processes of {cell.broker}", self._cluster.stop, "they end with this command at the latest")
-        self._cluster.start()
-        self._cluster.wait_ready(time.monotonic_ns() + round(READY_S * SECOND_NS))
-        for node in self._cluster.nodes():
+        held = self._clusters.kept_for(cell)
+        if held is not None:
+            self._clusters.add_end(down, held, lambda: not self._keeps_cluster)
+            self._journal.add(events.ClusterKept(started_for=held.started_for, executions=held.executions))
+        else:
+            held = self._start_cluster(down)
+        self._held, self._cluster = held, held.cluster
+        for node in held.cluster.nodes():
             self._journal.add(events.NodeStarted(pid=node.pid), source=node.name)
-        return self._cluster.endpoint()
+        self._note_applied()
+        return held.cluster.endpoint()
+
+    def _note_applied(self, **more: dict[str, str]) -> None:
+        """What processes were held to stands among the effective settings, read back from the kernel."""
+        more = {f"machine: {what.replace('_', ' ')}": facts for what, facts in more.items()}
+        self._applied |= applied(self._cell, self._cluster, self._agents) | more
+        self._learn(effective_settings={**self._facts.effective_settings, **self._applied})
+
+    def _start_cluster(self, down: TakeDown) -> Held:
+        cell = self._cell
+        self._say.stage(f"starting {cell.broker} ({cell.nodes} node{'s' if cell.nodes > 1 else ''})")
+        data = self._directory.path / "clusters" / str(self._execution)
+        held = self._clusters.hold(self._broker.cluster(cell, data, self._logs), cell, data, self._execution)
+        self._clusters.add_end(down, held, lambda: not self._keeps_cluster)
+        held.cluster.start()
+        held.cluster.wait_ready(time.monotonic_ns() + round(READY_S * SECOND_NS))
+        return held
 
     def _check_durability(self, admin: Admin, destinations: tuple[str, ...]) -> None:
         """The declared level is compared with the one that follows from settings read back, before any load."""
         computed = admin.durability(destinations)
         self._learn(
-            effective_settings=redacted_settings(admin.effective_settings(destinations)),
+            effective_settings={**redacted_settings(admin.effective_settings(destinations)), **self._applied},
             durability=DurabilityFacts(level=computed.level.value, because=computed.because),
         )
         self.note(self._facts)
@@ -174,7 +210,7 @@ class Execution:
         start_ns = self._agreed_start(clock)
         self._learn(
             driver_path=next((d for n, d in self._agents.drivers.items() if n.startswith("producer")), None),
-            executions={str(self._execution.repeat): ExecutionEnvironment(start_mono_ns=start_ns[0], clock=clock)},
+            executions=self._environment(start_mono_ns=start_ns[0], clock=clock),
         )
         failure = None
         drain_complete: bool | None = None
@@ -197,22 +233,23 @@ class Execution:
             failure = self._died(e)
         if self._faults is not None:
             self._faults.finish()
-        self._learn(
-            executions={
-                str(self._execution.repeat): ExecutionEnvironment(
-                    start_mono_ns=start_ns[0], clock=clock, clock_end=clock_pair()
-                )
-            }
-        )
+        self._learn(executions=self._environment(start_mono_ns=start_ns[0], clock=clock, clock_end=clock_pair()))
         self.note(self._facts)
         self._journal.add(events.End(failure=failure))
         return Facts(self._facts, drain_complete, failure)
+
+    def _environment(self, **times: Any) -> dict[str, ExecutionEnvironment]:
+        facts: dict[str, Any] = times
+        if self._held is not None:
+            facts |= {"cluster_of": self._held.started_for, "cluster_executions": self._held.executions}
+        return {str(self._execution.repeat): ExecutionEnvironment(**facts)}
 
     def _start_agents(self, plans: list[AgentPlan]) -> None:
         self._agents.start(plans)
         for name, pid in self._agents.pids().items():
             if name in {p.agent for p in plans}:
                 self._journal.add(events.AgentStarted(pid=pid), source=name)
+        self._note_applied()
 
     def _agreed_start(self, clock: ClockPair) -> tuple[int, int]:
         """A whole UNIX second soon, on the monotonic clock: (start, UNIX minus monotonic)."""
@@ -221,22 +258,8 @@ class Execution:
         return -(-unix_ns // SECOND_NS) * SECOND_NS - offset_ns, offset_ns
 
     def _start_probe(self, clock: ClockPair, endpoint: Endpoint) -> None:
-        from brokerlab.probes.plan import ProbePlan, WatchedAgent, WatchedNode
-
-        nodes = () if self._cluster is None else self._cluster.nodes()
-        plan = ProbePlan(
-            run=self._plan.run,
-            cell=self._cell.cell,
-            repeat=self._execution.repeat,
-            broker=self._cell.broker,
-            endpoint=endpoint,
-            nodes=tuple(WatchedNode(name=n.name, pid=n.pid, urls=n.urls) for n in nodes),
-            agents=tuple(WatchedAgent(name=name, pid=pid) for name, pid in self._agents.pids().items()),
-            directory=str(self._directory.probes(self._execution)),
-            clock=clock,
-            addresses=self._cell.endpoint,
-            data_directory="" if self._cluster is None else str(self._data),
-        )
+        where = self._directory.probes(self._execution)
+        plan = probe_plan(self._plan.run, self._cell, self._execution, self._held, endpoint, self._agents, clock, where)
         said: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._probe = TalkingProcess("probe", "brokerlab.probes", self._logs / "probe.log", said)
         self._probe.start(plan.model_dump_json())
@@ -245,6 +268,10 @@ class Execution:
 
     def _start_after_backlog(self, consumers: list[AgentPlan], start: tuple[int, int]) -> None:
         self._journal.add(events.BacklogComplete())
+        if self._cell.machine.drop_page_cache and self._held is not None:
+            dropped = drop(self._held.data)
+            self._journal.add(events.PageCacheDropped(**vars(dropped)))
+            self._note_applied(page_cache={"dropped": dropped.words()})
         self._start_agents(consumers)
         self._agents.set_off([c.agent for c in consumers], *start)
 

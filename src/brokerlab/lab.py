@@ -98,6 +98,7 @@ class PlannedSettings:
     acknowledgement: str  # what an acknowledgement promises
     security: str | None
     faults: list[str]
+    cluster: str  # fresh or kept, and what processes get of the machine
     driver: str
     native_library: str
     broker_settings: dict[str, str]
@@ -162,6 +163,7 @@ def planned_settings(cell: CellPlan) -> PlannedSettings:
         acknowledgement=broker.capabilities.acknowledgement,
         security=None if cell.security is None else cell.security.description(),
         faults=[f"{f.kind} {f.target} {f.at_s:g} s into measure" for f in cell.faults],
+        cluster=", ".join(filter(None, ["kept" if cell.cluster_key() else "fresh", cell.machine.words()])),
         driver=cell.driver,
         native_library="available" if not why_not else f"not available: {why_not}",
         broker_settings=dict(cell.broker_settings),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from collections.abc import Collection
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -30,6 +31,9 @@ def die_with_parent(signal_number: int = signal.SIGKILL) -> None:
         os._exit(1)
 
 
-def end_with_parent() -> None:
-    """As die_with_parent, with SIGTERM: for children that save something first."""
+def end_with_parent(cores: Collection[int] = ()) -> None:
+    """As die_with_parent, with SIGTERM: for children that save something first. With `cores`, the child and all it starts
+    run on these only."""
     die_with_parent(signal.SIGTERM)
+    if cores:
+        os.sched_setaffinity(0, cores)

@@ -12,11 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from brokerlab.clusters import Clusters
+from brokerlab.doctor.ceilings import ceilings
 from brokerlab.environment import clock_pair, environment
 from brokerlab.errors import BrokerlabError, InterruptedRunError, UserError
 from brokerlab.execution import Execution
 from brokerlab.home import cache_directory
 from brokerlab.interrupts import signals_interrupt
+from brokerlab.machine.cgroups import remove_leftovers
 from brokerlab.model.environment import CellEnvironment
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
@@ -40,13 +43,10 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
         directory = (None if fresh else unfinished_run(root, plan.fingerprint, say.note)) or _new(root, plan, java)
         plan = directory.plan()
         with _locked(directory.path / LOCK_FILE):
-            for cells in rounds(plan):
-                for execution in cells:
-                    _execute_once(plan, execution, directory, say)
-                for execution in cells:
-                    while extra := extra_in_place_of(plan, directory, execution):
-                        say.note(f"{execution} is set aside and {extra.execution} run in its place: {extra.why}")
-                        _execute(plan, extra.execution, directory, say, extra)
+            shutil.rmtree(directory.path / "clusters", ignore_errors=True)  # of a runner that was killed
+            remove_leftovers()
+            with Clusters(lambda what, to_do: say.note(f"clean-up failed: {redacted(what)}; {to_do}")) as clusters:
+                _execute_rounds(plan, directory, clusters, say)
             if not directory.environment_file.exists():
                 raise UserError(
                     f"{directory.path} was deleted while the run was in progress", hint="run the command again"
@@ -57,16 +57,35 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
     return directory
 
 
-def _execute_once(plan: RunPlan, execution: ExecutionId, directory: RunDirectory, say: RunListener) -> None:
+def _execute_rounds(plan: RunPlan, directory: RunDirectory, clusters: Clusters, say: RunListener) -> None:
+    """Where clusters are kept, extra executions begin with the cell that ran last: its cluster is still there."""
+    keeps = any(cell.cluster_key() is not None for cell in plan.cells)
+    for cells in rounds(plan):
+        for execution in cells:
+            _execute_once(plan, execution, directory, clusters, say)
+        for execution in reversed(cells) if keeps else cells:
+            while extra := extra_in_place_of(plan, directory, execution):
+                say.note(f"{execution} is set aside and {extra.execution} run in its place: {extra.why}")
+                _execute(plan, extra.execution, directory, clusters, say, extra)
+
+
+def _execute_once(
+    plan: RunPlan, execution: ExecutionId, directory: RunDirectory, clusters: Clusters, say: RunListener
+) -> None:
     before = directory.state().of(execution).state
     if before in ENDED:
         say.note(f"{execution} {before} before: kept")
     else:
-        _execute(plan, execution, directory, say)
+        _execute(plan, execution, directory, clusters, say)
 
 
 def _execute(
-    plan: RunPlan, execution: ExecutionId, directory: RunDirectory, say: RunListener, extra: Extra | None = None
+    plan: RunPlan,
+    execution: ExecutionId,
+    directory: RunDirectory,
+    clusters: Clusters,
+    say: RunListener,
+    extra: Extra | None = None,
 ) -> None:
     cell = next(c for c in plan.cells if c.cell == execution.cell)
     name = str(execution)
@@ -76,7 +95,7 @@ def _execute(
         directory, execution, state="running", reason=None, attempt=attempt, started_unix_s=time.time(), **beyond
     )
     try:
-        once = Execution(plan, cell, execution, attempt, directory, say)
+        once = Execution(plan, cell, execution, attempt, directory, clusters, say)
         once.progress = _progress(
             plan, cell, extra.replaces if extra else execution.repeat, say, is_extra=extra is not None
         )
@@ -125,6 +144,8 @@ def _new(root: Path, plan: RunPlan, java: str | None) -> RunDirectory:
     directory = RunDirectory(root / plan.run)
     facts = environment(plan.run, java)
     directory.path.mkdir(parents=True)
+    if plan.ceilings:
+        facts = facts.model_copy(update={"ceilings": ceilings(directory.path)})
     directory.write("environment.json", facts)
     directory.write("state.json", RunState())
     directory.write("plan.json", plan)

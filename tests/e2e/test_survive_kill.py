@@ -12,6 +12,8 @@ import psutil
 import pytest
 from lab import Lab, assert_gone, covered, fingerprint, is_gone, last_seconds, pids, rows, wait_measuring, workload
 
+from brokerlab.errors import MachineError
+from brokerlab.machine.cgroups import Group, Limits, place_of
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows
@@ -23,7 +25,7 @@ GONE_S = 10.0
 
 @dataclass
 class Killed:
-    """A run of two cells whose runner was killed while it measured the second."""
+    """A run of two cells whose runner was killed while it measured the second, on the cluster kept from the first."""
 
     lab: Lab
     file: Path
@@ -31,25 +33,47 @@ class Killed:
     at_unix_s: float
     processes: list[psutil.Process]
     first_cell: dict[str, tuple[int, int]]
+    groups: list[Path]  # control groups of the killed runner, where this machine has any
+
+
+def groups_of(runner: int) -> list[Path]:
+    try:
+        return list(place_of("cpu").directory.glob(f"brokerlab-{runner}-*"))
+    except MachineError:
+        return []
+
+
+def can_limit() -> bool:
+    try:
+        Group("trial", Limits(cpu_share=1), Path()).remove()
+    except MachineError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="module")
 def killed(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Killed:
     path = tmp_path_factory.mktemp("killed")
     lab = Lab(home, path / "runs")
-    file = workload(path, sweep={"phases.measure": ["2s", "14s"]})
+    cluster = {"kept": True} | ({"cpu_share_per_node": 1} if can_limit() else {})
+    file = workload(path, sweep={"phases.measure": ["2s", "14s"]}, cluster=cluster)
     with lab.started("run", file) as runner:
         processes = wait_measuring(lab, "c02-r1", runner)
+        groups = groups_of(runner.pid)
         first_cell = fingerprint(lab.run().path / "evidence" / "c01-r1")
         runner.kill()
         at = time.time()
         runner.wait()
     assert_gone(processes, GONE_S)
-    return Killed(lab, file, lab.run(), at, processes, first_cell)
+    return Killed(lab, file, lab.run(), at, processes, first_cell, groups)
 
 
 def test_no_process_survives_a_killed_runner(killed: Killed) -> None:
     assert all(is_gone(p) for p in killed.processes)
+
+
+def test_the_second_execution_was_on_the_cluster_of_the_first(killed: Killed) -> None:
+    assert killed.run.environment().cell("c02").executions["1"].cluster_of == "c01-r1"
 
 
 def test_evidence_up_to_seconds_before_the_kill_is_there(killed: Killed) -> None:
@@ -108,6 +132,9 @@ def test_the_same_command_resumes_and_keeps_what_was_finished(
 ) -> None:
     assert "c01-r1 finished before: kept" in resumed.stderr
     run = killed.lab.run()
+    assert run.environment().cell("c02").executions["1"].cluster_of == "c02-r1"
+    assert bool(killed.groups) is can_limit()
+    assert not any(group.exists() for group in killed.groups)
     assert run.path == killed.run.path
     assert fingerprint(run.evidence(ExecutionId(cell="c01", repeat=1))) == killed.first_cell
     states = run.state().executions

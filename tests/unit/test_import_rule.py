@@ -20,14 +20,16 @@ ALLOWED: dict[str, set[str]] = {
     "secrets": {"errors"},
     "native": {"native", "errors", "home", "model"},
     "install": {"install"},
-    "processes": {"processes", "brokers.contract"},
-    "workload": {"workload", "brokers.contract"},
+    "machine": {"machine"},
+    "processes": {"processes", "machine", "brokers.contract"},
+    "workload": {"workload", "machine", "brokers.contract"},
     "agent": {"agent", "evidence", "brokers.contract", "brokers.registry"},
     "faults": {"faults", "brokers.contract"},
     "take_down": {"brokers.contract"},
+    "clusters": {"brokers.contract", "take_down"},
     "rounds": {"judge", "results"},
     "load": {"load", "evidence"},
-    "probes": {"probes", "evidence", "brokers.contract", "brokers.registry"},
+    "probes": {"probes", "evidence", "machine", "brokers.contract", "brokers.registry"},
     "evidence": {"evidence"},
     "events": {"evidence"},
     "environment": set(),
@@ -50,7 +52,7 @@ ALLOWED: dict[str, set[str]] = {
         "brokers.registry",
     },
 }
-SEE_EVERYTHING = {"lab", "background", "runner", "execution"}
+SEE_EVERYTHING = {"lab", "background", "runner", "execution", "watching"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:

@@ -39,6 +39,9 @@ class Capabilities:
     keys: bool = False  # a message's key travels with it; that keys choose partitions is so everywhere
     security: tuple[Literal["tls", "password"], ...] = ()  # what of model.plan.Security it can be asked for
     can_lose_a_node: tuple[int, ...] = ()  # numbers of nodes for which its Cluster is a CanLoseANode
+    link_cap: tuple[
+        int, ...
+    ] = ()  # numbers of nodes with which all its clients connect where Endpoint says, and only there
     # What an Endpoint of it may say besides addresses, and what that is for; a user gives it as --endpoint BROKER.NAME=...
     endpoint_options: Mapping[str, str] = field(default_factory=dict)
     # How a user deletes a destination that we could not: a command, if possible. May have {name}, {address}, {level}.
@@ -63,6 +66,15 @@ class NodeInfo:
     name: str  # the product's with a number
     pid: int
     urls: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LinkInfo:
+    """The process of a capped link in front of a node, and the file with the bytes it has carried."""
+
+    name: str
+    pid: int
+    counts: str
 
 
 @dataclass(frozen=True)
@@ -296,3 +308,11 @@ class CanLoseANode(Protocol):
     def kill_node(self, name: str) -> None:
         """SIGKILL through the process's handle, with whatever belongs to that node. `dead_nodes` does not name it
         afterwards: it was no accident. Raises KeyError for a name that `nodes` does not have."""
+
+
+@runtime_checkable
+class HasLinks(Protocol):
+    """Optional power of a Cluster: to put capped links between clients and nodes (`cluster.link_cap`)."""
+
+    def links(self) -> tuple[LinkInfo, ...]:
+        """Those that run now; none where the cell asks for no cap."""

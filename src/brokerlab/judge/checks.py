@@ -9,6 +9,7 @@ from brokerlab.judge import delivery_checks as delivery
 from brokerlab.judge import fault_checks as faults
 from brokerlab.judge import load_checks as load
 from brokerlab.judge import machine_checks as machine
+from brokerlab.judge import setup_checks as setup
 from brokerlab.judge.findings import Findings
 from brokerlab.judge.reasons import Check
 from brokerlab.results.verdict import Reason, Weight
@@ -21,9 +22,10 @@ AT_ONCE: tuple[Check, ...] = (
 )  # fmt: skip
 CHECKS: tuple[Check, ...] = (
     course.no_evidence, course.broker_died, course.agent_died, course.broker_failed, course.failed, course.repeat_missing, course.segment_unreadable,
-    course.rows_quarantined, load.load_not_delivered, load.load_not_scheduled, *AT_ONCE, delivery.drain_incomplete,
+    course.rows_quarantined, load.load_not_delivered, load.load_not_scheduled, *AT_ONCE,
+    setup.placement_left, setup.share_exceeded, setup.link_exceeded, delivery.drain_incomplete,
     delivery.nothing_received, delivery.counted_differently, course.not_steady, course.too_short, faults.fault_missing, faults.planned_fault,
-    load.client_blocked, delivery.no_consumers, machine.disturbed, course.left_behind,
+    load.client_blocked, delivery.no_consumers, machine.disturbed, setup.kept_cluster, setup.confined, course.left_behind,
     course.errors,
 )  # fmt: skip
 

@@ -27,3 +27,8 @@ SHORTEST_MEASURE_S = 5
 CUT_SHORT_SHARE = 0.90
 
 ENOUGH_SHARE = 2 / 3  # of the planned repeats must hold for a cell to be valid
+
+SHARE_SLACK = (
+    0.10  # a node's share of a processor is handed out in slices: means of a few seconds are good to this much
+)
+LINK_SLACK = 0.05  # a few milliseconds of silence may be made up for

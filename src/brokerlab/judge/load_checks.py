@@ -14,7 +14,7 @@ from brokerlab.judge.machine_checks import processors_around
 from brokerlab.judge.reasons import LATENCIES, RATES_AND_LATENCIES, Found, check
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.metrics import WITHOUT_LATENESS, measure_words
-from brokerlab.model.plan import Phase
+from brokerlab.model.plan import CellPlan, Phase
 from brokerlab.model.quantiles import JUDGED_QUANTILES, quantile_words
 
 
@@ -69,19 +69,34 @@ def load_not_scheduled(f: Findings) -> Iterable[Found]:
 @check(
     "agent_saturated", weight="invalid", cause="agent", affects=RATES_AND_LATENCIES,
     rule=f"an agent > {limits.AGENT_CPU_CORES:.2f} cores while it is behind its schedule, or while its group receives"
-         f" < {limits.ACHIEVED_SHARE:.0%} of what is sent; a note in a closed loop",
+         f" < {limits.ACHIEVED_SHARE:.0%} of what is sent; a note in a closed loop. Agents that `placement` puts on fewer"
+         " cores than there are agents have an equal part of that limit each",
 )  # fmt: skip
 def agent_saturated(f: Findings) -> Iterable[Found]:
     for row in f.rows("agent_health"):
-        cpu = row["cpu_cores_mean"]
-        if cpu <= limits.AGENT_CPU_CORES:
+        cpu, limit = (
+            row["cpu_cores_mean"],
+            limits.AGENT_CPU_CORES * _cores_of_an_agent(f.cell(row["cell"]), row["role"]),
+        )
+        if cpu <= limit:
             continue
         closed = is_closed(f.cell(row["cell"])) and row["role"] == "producer"
         if not closed and not _is_behind(f, row):
             continue
         tail = "the maximum found may be the agent's, not the broker's" if closed else "it was behind: it was the limit"
-        text = f"agent {row['agent']} used {cpu:.2f} cores (limit {limits.AGENT_CPU_CORES}); {tail}"
-        yield Found(ExecutionId.of(row), text, cpu, limits.AGENT_CPU_CORES, weight="note" if closed else None)
+        text = f"agent {row['agent']} used {cpu:.2f} cores (limit {limit:.2g}); {tail}"
+        yield Found(ExecutionId.of(row), text, cpu, limit, weight="note" if closed else None)
+
+
+def _cores_of_an_agent(cell: CellPlan, role: str) -> float:
+    """What an agent can use: one core, or its part of those that it shares with other agents by `placement`."""
+    producers, consumers = set(cell.machine.producer_cores), set(cell.machine.consumer_cores)
+    own = producers if role == "producer" else consumers
+    if not own:
+        return 1.0
+    agents = cell.producers.agents * bool(own & producers)
+    agents += cell.consumers.groups * cell.consumers.agents_per_group * bool(own & consumers)
+    return min(1.0, len(own) / max(agents, 1))
 
 
 def _is_behind(f: Findings, row: Row) -> bool:

@@ -41,13 +41,17 @@ class Agents:
         for plan in plans:
             agent = TalkingProcess(plan.agent, "brokerlab.agent", self._logs / f"{plan.agent}.log", self._events)
             self._agents[plan.agent], self._plans[plan.agent] = agent, plan
-            agent.start(plan.model_dump_json())
+            agent.start(plan.model_dump_json(), cores=plan.cores)
         names = {p.agent for p in plans}
         self._follow(lambda: names <= self.drivers.keys(), READY_S, "agents to connect")
 
     def pids(self) -> dict[str, int]:
         """Process ids of agents that run now."""
         return {name: agent.pid for name, agent in self._agents.items() if agent.is_running()}
+
+    def plans(self) -> dict[str, AgentPlan]:
+        """Of all agents started so far."""
+        return dict(self._plans)
 
     def set_off(self, names: list[str], start_mono_ns: int, unix_minus_mono_ns: int) -> None:
         """Tell these agents the agreed instant."""

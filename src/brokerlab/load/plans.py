@@ -66,7 +66,9 @@ def agent_plans(
         keep_messages=cell.keep_messages,
     )
     producers = [
-        shared.model_copy(update={"agent": f"producer-{i + 1}", "members": members})
+        shared.model_copy(
+            update={"agent": f"producer-{i + 1}", "members": members, "cores": cell.machine.producer_cores}
+        )
         for i, members in enumerate(_spread(cell.producers.count, cell.producers.agents))
     ]
     consumers = []
@@ -74,6 +76,6 @@ def agent_plans(
         for i, members in enumerate(_spread(cell.consumers.per_group, cell.consumers.agents_per_group)):
             numbers = tuple(g * cell.consumers.per_group + m for m in members)
             name = f"consumer-g{g + 1}-{i + 1}"
-            update = {"agent": name, "members": numbers, "role": Role.CONSUMER, "group": group}
-            consumers.append(shared.model_copy(update=update))
+            who = {"agent": name, "members": numbers, "role": Role.CONSUMER, "group": group}
+            consumers.append(shared.model_copy(update={**who, "cores": cell.machine.consumer_cores}))
     return producers, consumers

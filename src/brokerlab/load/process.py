@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,8 @@ class TalkingProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._listener: threading.Thread | None = None
 
-    def start(self, opening: str, extra_env: Mapping[str, str] | None = None) -> None:
-        """Start it and write its opening line, a plan."""
+    def start(self, opening: str, extra_env: Mapping[str, str] | None = None, cores: tuple[int, ...] = ()) -> None:
+        """Start it, on these cores where any are given, and write its opening line, a plan."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         # One BLAS thread: more would only be woken, never used.
         env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **(extra_env or {})}
@@ -50,7 +51,7 @@ class TalkingProcess:
                 stderr=stderr,
                 env=env,
                 start_new_session=True,
-                preexec_fn=end_with_parent,
+                preexec_fn=partial(end_with_parent, cores),
             )
         self._listener = threading.Thread(target=self._listen, name=f"listen-{self.name}", daemon=True)
         self._listener.start()

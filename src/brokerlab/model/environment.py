@@ -48,6 +48,8 @@ class ExecutionEnvironment(Document):
     start_mono_ns: int | None = None
     clock: ClockPair | None = None
     clock_end: ClockPair | None = None
+    cluster_of: str | None = None  # the execution that its cluster was started for; None for a broker the user runs
+    cluster_executions: int | None = None  # how many the cluster had with this one: 1 for a fresh cluster
 
 
 class CellEnvironment(Document):
@@ -64,6 +66,19 @@ class CellEnvironment(Document):
     executions: dict[str, ExecutionEnvironment] = Field(default_factory=dict)  # by repeat
 
 
+class Ceilings(Document):
+    """What the machine could do at most when it was measured, for a second or so each. `other_cores` is what other programs
+    used just before: they make ceilings lower."""
+
+    measured_unix_s: float
+    directory: str  # of the disk that was measured
+    disk_write_bytes_per_s: float  # one file, fsynced every 8 MiB
+    fsync_p50_ns: int  # of 4 KiB written at the end of a file
+    fsync_p99_ns: int
+    loopback_bytes_per_s: float  # one TCP connection over 127.0.0.1
+    other_cores: float
+
+
 class Environment(Document):
     schema_version: SchemaVersion = SCHEMA_VERSION
     run: str = ""
@@ -74,6 +89,7 @@ class Environment(Document):
     native_library: str = ""
     host: Host = Host()
     clock: Clock = Clock()
+    ceilings: Ceilings | None = None  # where the workload asks for them
     cells: dict[str, CellEnvironment] = Field(default_factory=dict)
 
     def cell(self, name: str) -> CellEnvironment:

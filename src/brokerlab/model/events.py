@@ -25,6 +25,14 @@ class NodeStarted(_Event):
     pid: int
 
 
+class ClusterKept(_Event):
+    """The execution runs on a cluster that an earlier one started. Its logs are with that one."""
+
+    kind: Literal["cluster_kept"] = "cluster_kept"
+    started_for: str = ""
+    executions: int = 0  # how many it has had, this one included
+
+
 class AgentStarted(_Event):
     kind: Literal["agent_started"] = "agent_started"
     pid: int
@@ -40,6 +48,16 @@ class BacklogComplete(_Event):
     """All messages are sent; consumers start now."""
 
     kind: Literal["backlog_complete"] = "backlog_complete"
+
+
+class PageCacheDropped(_Event):
+    """Before a backlog is read: how much of the nodes' files the kernel held, and how much it still holds."""
+
+    kind: Literal["page_cache_dropped"] = "page_cache_dropped"
+    files: int = 0
+    bytes: int = 0
+    held_before_bytes: int = 0
+    held_after_bytes: int = 0
 
 
 class GroupDrain(BaseModel):
@@ -165,7 +183,7 @@ class NothingTookOver(_Event):
 
 
 KnownEvent = (
-    NodeStarted | AgentStarted | PhaseBegun | BacklogComplete | Drain | End | Interrupted | Failed | LeftBehind
+    NodeStarted | ClusterKept | AgentStarted | PhaseBegun | BacklogComplete | PageCacheDropped | Drain | End | Interrupted | Failed | LeftBehind
     | NodeDied | AgentDied | BrokerFailed | FaultBegun | FaultEnded | FaultFailed | TookOver | NothingTookOver
 )  # fmt: skip
 

@@ -156,6 +156,46 @@ class KillPlan(Frozen):
 FaultPlan = KillPlan
 
 
+class MachinePlan(Frozen):
+    """What a cell's processes get of the machine; what is not given is as the machine is.
+
+    Cores are numbered as the kernel does. Every server process has its own share of a processor and its own disk cap.
+    """
+
+    node_cores: tuple[int, ...] = ()
+    producer_cores: tuple[int, ...] = ()
+    consumer_cores: tuple[int, ...] = ()
+    cpu_share_per_node: float | None = None  # of one processor
+    disk_write_bytes_per_s: int | None = None
+    drop_page_cache: bool = False  # of the nodes' files, before a backlog is read
+    link_bytes_per_s: int | None = None  # between everything that connects to a node and that node, each way
+
+    @property
+    def limits_cpu(self) -> bool:
+        return self.cpu_share_per_node is not None
+
+    def words(self) -> str:
+        """For people: "nodes on core 0, producers on cores 1, 2; 0.3 of a processor for each node". Empty where nothing is
+        asked."""
+        places = (("nodes", self.node_cores), ("producers", self.producer_cores), ("consumers", self.consumer_cores))
+        said = [
+            f"{who} on core{'s' if len(cores) > 1 else ''} {', '.join(map(str, cores))}"
+            for who, cores in places
+            if cores
+        ]
+        if self.cpu_share_per_node is not None:
+            said.append(f"{self.cpu_share_per_node:g} of a processor for each node")
+        if self.disk_write_bytes_per_s is not None:
+            said.append(f"disk writes of each node at most {self.disk_write_bytes_per_s / 1e6:g} MB/s")
+        if self.link_bytes_per_s is not None:
+            said.append(
+                f"a link of {self.link_bytes_per_s / 1e6:g} MB/s each way to each node, by a forwarding process"
+            )
+        if self.drop_page_cache:
+            said.append("the page cache of the nodes' files dropped before the backlog is read")
+        return ", ".join(said)
+
+
 class CellPlan(Frozen):
     """One combination of the sweep, or one named cell: a broker under one load."""
 
@@ -178,6 +218,17 @@ class CellPlan(Frozen):
     faults: tuple[FaultPlan, ...] = ()  # in order of time
     endpoint: tuple[str, ...] = ()  # given: a broker the user runs; never started, stopped or cleaned by us
     endpoint_options: dict[str, str] = {}  # of that broker; see Capabilities.endpoint_options
+    kept_cluster: bool = False  # executions of cells with the same `cluster_key` may follow each other on one cluster
+    machine: MachinePlan = MachinePlan()
+
+    def cluster_key(self) -> str | None:
+        """What a cluster of ours is made from, as text: cells with the same one can use a kept cluster. None where every
+        execution has a cluster of its own."""
+        if not self.kept_cluster or self.faults or self.endpoint:
+            return None
+        asked = {"broker", "nodes", "durability", "broker_settings", "security"}
+        of_agents = {"machine": {"producer_cores", "consumer_cores", "drop_page_cache"}}
+        return self.model_dump_json(include=asked | {"machine"}, exclude=of_agents)
 
 
 class Objective(Frozen):
@@ -221,6 +272,7 @@ class RunPlan(Frozen):
     order: tuple[ExecutionId, ...]  # repeats are interleaved, so that drift of the machine falls on all cells alike
     objectives: tuple[Objective, ...]
     left_out: tuple[LeftOut, ...] = ()
+    ceilings: bool = False  # what disk and loopback can do at most is measured before the first execution
     smallest_difference: SmallestDifference = SmallestDifference()
 
     def repeat_words(self, execution: ExecutionId) -> str:
@@ -267,3 +319,4 @@ class AgentPlan(Frozen):
     seed: int
     keep_messages: bool = False
     tick_ns: int = 180_000
+    cores: tuple[int, ...] = ()  # the process was started on these; empty: on any

@@ -25,6 +25,7 @@ DURATION_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 10**
 RATE_PATTERN = rf"^{NUMBER_PATTERN} ?[kM]?/s$"
 BYTES_PATTERN = rf"^{NUMBER_PATTERN} ?(?:{'|'.join(BYTES_UNITS)})$"
 SHARE_PATTERN = rf"^{NUMBER_PATTERN} ?%$"
+BYTES_PER_S_PATTERN = rf"^{NUMBER_PATTERN} ?(?:{'|'.join(BYTES_UNITS)})/s$"
 DURATION_PATTERN = rf"^{NUMBER_PATTERN} ?(?:{'|'.join(DURATION_UNITS)})$"
 
 _SPLIT = re.compile(rf"({NUMBER_PATTERN}) ?(\S*)")
@@ -65,6 +66,17 @@ def parse_bytes(text: object) -> int:
     if not size.is_integer():
         raise ValueError("must be a whole number of bytes")
     return int(size)
+
+
+def parse_bytes_per_s(text: object) -> int:
+    """Bytes a second: `30MB/s`, `1MiB/s`. Raises ValueError."""
+    example = "bytes a second such as 30MB/s or 512KiB/s"
+    if not isinstance(text, str) or not text.endswith("/s"):
+        raise ValueError(f"must be {example}")
+    try:
+        return parse_bytes(text.removesuffix("/s").rstrip())
+    except ValueError:
+        raise ValueError(f"must be {example}") from None
 
 
 def parse_duration_ns(text: object) -> float:

@@ -15,6 +15,8 @@ class WatchedNode(Frozen):
     name: str
     pid: int
     urls: dict[str, str] = Field(default_factory=dict)
+    cores: tuple[int, ...] = ()  # those it must stay on; empty: any
+    limited: bool = False  # it has a share of a processor
 
     def info(self) -> NodeInfo:
         return NodeInfo(name=self.name, pid=self.pid, urls=dict(self.urls))
@@ -23,6 +25,15 @@ class WatchedNode(Frozen):
 class WatchedAgent(Frozen):
     name: str
     pid: int
+    cores: tuple[int, ...] = ()
+
+
+class WatchedLink(Frozen):
+    """A capped link: its process, and the file with the bytes it has carried."""
+
+    name: str
+    pid: int
+    counts: str
 
 
 class ProbePlan(Frozen):
@@ -38,6 +49,7 @@ class ProbePlan(Frozen):
     endpoint: Endpoint  # how nodes are logged in to, where that is needed for their figures
     nodes: tuple[WatchedNode, ...] = ()
     agents: tuple[WatchedAgent, ...] = ()
+    links: tuple[WatchedLink, ...] = ()
     addresses: tuple[str, ...] = ()
     data_directory: str = ""  # of the nodes; empty where it is not known
     directory: str

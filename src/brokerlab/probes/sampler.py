@@ -14,8 +14,9 @@ from typing import Any
 from brokerlab.brokers.contract import BrokerProbe, Reading
 from brokerlab.model.environment import ClockPair
 from brokerlab.probes import host
+from brokerlab.probes.confined import LinkProbe, PlacementProbe, ShareProbe
 from brokerlab.probes.endpoint import listening_processes
-from brokerlab.probes.plan import ProbePlan
+from brokerlab.probes.plan import ProbePlan, WatchedAgent, WatchedNode
 from brokerlab.probes.process import ForeignCpu, ProcessProbe
 from brokerlab.probes.storage import StoredBytes
 
@@ -33,11 +34,15 @@ class LocalProbes:
 
     def __init__(self, plan: ProbePlan, runner_pid: int) -> None:
         own = os.getpid()
-        watched = [(n.name, n.pid) for n in plan.nodes] + [(a.name, a.pid) for a in plan.agents]
+        placed: list[WatchedNode | WatchedAgent] = [*plan.nodes, *plan.agents]
+        watched = [(w.name, w.pid) for w in placed] + [(link.name, link.pid) for link in plan.links]
         watched += [(f"{plan.broker}-{i}", pid) for i, pid in enumerate(listening_processes(plan.addresses), 1)]
         self._directory = Path(plan.directory)
         self._cpu = host.CpuTimes()
         self._processes = [ProcessProbe(name, pid) for name, pid in [*watched, ("probe", own)]]
+        self._placed = [PlacementProbe(w.name, w.pid, w.cores) for w in placed if w.cores]
+        self._links = [LinkProbe(link.name, link.counts) for link in plan.links]
+        self._limited = [ShareProbe(node.name, node.pid) for node in plan.nodes if node.limited]
         # A runner that has gone already leaves us to process 1, which is the parent of every orphan: not ours.
         runner = [runner_pid] if runner_pid > 1 else []
         self._foreign = ForeignCpu([*(pid for _, pid in watched), own, *runner])
@@ -69,6 +74,9 @@ class LocalProbes:
             ("loopback", host.read_loopback),
             *((p.subject, lambda p=p: p.read(now_ns)) for p in self._processes),
             *([("stored bytes", lambda s=self._stored: s.read(now_ns))] if self._stored is not None else []),
+            *((f"placement of {p.subject}", p.read) for p in self._placed),
+            *((f"share of {p.subject}", p.read) for p in self._limited),
+            *((f"bytes of {p.subject}", p.read) for p in self._links),
         ]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from brokerlab.lifeline import die_with_parent
 from brokerlab.model.plan import Security
+from brokerlab.processes.confinement import Confinement
 
 # As the servers we start write it: log4j, C and Erlang programs; Java's and Go's last words.
 _AN_ERROR = re.compile(
@@ -24,12 +25,21 @@ _ERRORS_SHOWN = 6
 class ServerProcess:
     """One server: started in its own session, output appended to a log file, gone when we are gone."""
 
-    def __init__(self, name: str, command: Sequence[str], log: Path, directory: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        directory: Path,
+        env: Mapping[str, str],
+        confinement: Confinement | None = None,
+    ) -> None:
         self.name = name
         self.command = list(command)
         self.log = log
         self.directory = directory
         self.env = dict(env)
+        self._confinement = confinement
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
 
@@ -37,6 +47,7 @@ class ServerProcess:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.directory.mkdir(parents=True, exist_ok=True)
         self._stopped = False
+        enter = die_with_parent if self._confinement is None else self._confinement.entering(self.name)
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
                 self.command,
@@ -46,7 +57,7 @@ class ServerProcess:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C at the terminal reaches the runner only, which then stops us in order
-                preexec_fn=die_with_parent,
+                preexec_fn=enter,
             )
 
     @property

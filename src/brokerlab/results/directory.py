@@ -2,7 +2,8 @@
 
 runs/<utc>-<name>-<id>/
   plan.json            what was asked (RunPlan), written first
-  environment.json     host, versions, clock pairs; per cell the broker's effective settings and computed durability
+  environment.json     host, versions, clock pairs; per cell the broker's effective settings and computed durability, what
+                       its processes were held to, and the execution that each cluster was started for
   state.json           which executions finished, were interrupted or failed, and why
   evidence/<cell>-r<repeat>/<table>/<writer>-<number>.parquet
   probes/<cell>-r<repeat>/reading/<writer>-<number>.parquet

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from brokerlab.brokers.contract import Broker, CellProblem
 from brokerlab.model.plan import CellPlan
+from brokerlab.workload.machine import disk_cap_problems
 from brokerlab.workload.tree import SETTINGS
 
 SECURITY_WORDS = {"tls": "TLS", "password": "a password"}
@@ -22,6 +23,10 @@ def capability_problems(cell: CellPlan, broker: Broker) -> Found:
     if cell.partitions > 1 and not can.partitions:
         yield CellProblem(("destinations", "partitions"), f"{name} has no partitions: only 1 is possible")
     yield from _of_faults(cell, broker)
+    if cell.endpoint:
+        yield from _of_nodes_elsewhere(cell, broker)
+    yield from _of_links(cell, broker)
+    yield from disk_cap_problems(cell)
     consumers = cell.consumers
     if consumers.groups > 1 and not can.groups:
         yield CellProblem(("consumers", "groups"), f"{name} delivers a message to one group only")
@@ -54,6 +59,29 @@ def _of_cluster(cell: CellPlan, broker: Broker) -> Found:
         yield CellProblem(
             ("durability",), f"{broker.name} does not offer {cell.durability} with {nodes}: it offers {', '.join(here)}"
         )
+
+
+def _of_nodes_elsewhere(cell: CellPlan, broker: Broker) -> Found:
+    said = f"{broker.name} is given with --endpoint: only nodes of a cluster started here can be held to it"
+    if cell.machine.node_cores:
+        yield CellProblem(("placement", "nodes"), said)
+    if cell.machine.cpu_share_per_node is not None:
+        yield CellProblem(("cluster", "cpu_share_per_node"), said)
+    if cell.machine.disk_write_bytes_per_s is not None:
+        yield CellProblem(("cluster", "disk_write_cap"), said)
+    if cell.machine.link_bytes_per_s is not None:
+        yield CellProblem(("cluster", "link_cap"), said)
+    if cell.machine.drop_page_cache:
+        yield CellProblem(("consumers", "page_cache"), said)
+
+
+def _of_links(cell: CellPlan, broker: Broker) -> Found:
+    can = broker.capabilities.link_cap
+    if cell.machine.link_bytes_per_s is None or cell.endpoint or cell.nodes in can:
+        return
+    with_nodes = f"with {cell.nodes} nodes " if can else ""
+    said = f"clients of {broker.name} {with_nodes}find their way to the nodes beside a capped link: leave it out"
+    yield CellProblem(("cluster", "link_cap"), said)
 
 
 def _of_faults(cell: CellPlan, broker: Broker) -> Found:

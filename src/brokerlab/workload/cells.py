@@ -10,6 +10,7 @@ from brokerlab.model.plan import (
     ConsumersPlan,
     Endpoint,
     KeysPlan,
+    MachinePlan,
     PayloadPlan,
     PhasesPlan,
     ProducersPlan,
@@ -17,7 +18,7 @@ from brokerlab.model.plan import (
     SizeShare,
 )
 from brokerlab.model.quantities import format_rate, parse_rate_per_s
-from brokerlab.workload.fields import BurstArrival, Consumers, Producers, RampArrival, Workload
+from brokerlab.workload.fields import BurstArrival, Consumers, Placement, Producers, RampArrival, Workload
 from brokerlab.workload.resolved import level, security
 from brokerlab.workload.tree import Path
 
@@ -67,7 +68,26 @@ def cell_plan(
         faults=tuple(sorted((fault.planned() for fault in workload.faults), key=lambda fault: fault.at_s)),
         endpoint=endpoint.addresses if endpoint is not None else (),
         endpoint_options=endpoint.options if endpoint is not None else {},
+        kept_cluster=workload.cluster.kept,
+        machine=_machine_plan(workload),
     )
+
+
+def _machine_plan(workload: Workload) -> MachinePlan:
+    place = workload.placement or Placement.model_validate({})
+    return MachinePlan(
+        node_cores=_cores(place.nodes),
+        producer_cores=_cores(place.producers),
+        consumer_cores=_cores(place.consumers),
+        cpu_share_per_node=workload.cluster.cpu_share_per_node,
+        disk_write_bytes_per_s=workload.cluster.disk_write_cap,
+        link_bytes_per_s=workload.cluster.link_cap,
+        drop_page_cache=workload.consumers is not None and workload.consumers.page_cache == "dropped",
+    )
+
+
+def _cores(given: tuple[int, ...] | None) -> tuple[int, ...]:
+    return tuple(sorted(set(given or ())))
 
 
 def _shown(text: str) -> str:

@@ -10,7 +10,8 @@ from brokerlab.errors import Problem
 from brokerlab.workload.tree import SETTINGS, Path, Tree, parse_path
 
 BROKERS = ("broker", "brokers")
-OF_THE_RUN = ("name", "question", "sweep", "cells", "repeats", "retries", "objectives", "smallest_difference", "seed")
+OF_THE_RUN = ("name", "question", "sweep", "cells", "repeats", "retries", "objectives", "smallest_difference", "seed",
+              "ceilings")  # fmt: skip
 CELLS_MOST = 500
 NO_LIST = "must be a list of values under the path of a field, such as producers.rate: [10_000/s, 20_000/s]"
 NO_OVERLAY = "must be the values of a named cell, such as near: {producers.rate: 20_000/s}"

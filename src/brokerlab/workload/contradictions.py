@@ -7,6 +7,7 @@ from pathlib import Path as FilePath
 
 from brokerlab.model.header import HEADER_BYTES
 from brokerlab.workload.fields import ALL, BurstArrival, Consumers, Payload, Producers, RampArrival, Workload
+from brokerlab.workload.machine import machine_problems
 from brokerlab.workload.objectives import NEED_CONSUMERS, parse_objective
 from brokerlab.workload.resolved import security_contradictions
 from brokerlab.workload.tree import Path
@@ -36,6 +37,7 @@ def contradictions(workload: Workload, folder: FilePath) -> Found:
     yield from _of_payload(workload.producers.payload, workload.producers.message is not None, folder)
     yield from _of_consumers(workload.consumers)
     yield from _of_faults(workload)
+    yield from machine_problems(workload)
     has_no_consumers = workload.consumers is None or workload.consumers.groups == 0
     for i, text in enumerate(workload.objectives):
         measure = parse_objective(text).measure
@@ -115,6 +117,8 @@ def _of_consumers(consumers: Consumers | None) -> Found:
         return
     if consumers.groups == 0 and consumers.start == "after_backlog":
         yield ("consumers", "start"), "after_backlog needs a group to receive the backlog: groups is 0"
+    if consumers.page_cache == "dropped" and consumers.start != "after_backlog":
+        yield ("consumers", "page_cache"), "dropped is for a backlog: set start to after_backlog"
     if consumers.agents_per_group > consumers.per_group:
         yield (
             ("consumers", "agents_per_group"),

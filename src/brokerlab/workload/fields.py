@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from brokerlab.model.plan import Frozen, KillPlan
 from brokerlab.model.quantities import (
     BYTES_PATTERN,
+    BYTES_PER_S_PATTERN,
     DURATION_PATTERN,
     RATE_PATTERN,
     SHARE_PATTERN,
@@ -22,6 +23,7 @@ from brokerlab.model.quantities import (
     format_duration_s,
     format_rate,
     parse_bytes,
+    parse_bytes_per_s,
     parse_duration_s,
     parse_rate_per_s,
     parse_share,
@@ -75,6 +77,11 @@ Size = Annotated[
             "examples": ["1KiB", "200B", 512],
         }
     ),
+]
+BytesRate = Annotated[
+    int,
+    BeforeValidator(parse_bytes_per_s),
+    WithJsonSchema({"type": "string", "pattern": BYTES_PER_S_PATTERN, "examples": ["30MB/s", "512KiB/s"]}),
 ]
 Share = Annotated[
     float,
@@ -145,6 +152,29 @@ ObjectiveText = Annotated[
 
 class Cluster(Frozen):
     nodes: Count = Field(1, description="Server processes of the cluster.")
+    kept: Annotated[bool, Field(strict=True)] = Field(
+        False,
+        description="Keep a cluster over executions with equal server settings, instead of a fresh one for each.",
+    )
+    cpu_share_per_node: Annotated[float, Field(ge=0.1, allow_inf_nan=False)] | None = Field(
+        None, description="Share of one processor that each node may use, by a control group of the kernel."
+    )
+    disk_write_cap: Annotated[BytesRate, Field(ge=100_000)] | None = Field(
+        None, description="Bytes a second that each node may write to its disk, by a control group of the kernel."
+    )
+    link_cap: Annotated[BytesRate, Field(ge=100_000, le=500_000_000)] | None = Field(
+        None,
+        description="Bytes a second, each way, between a node and all that connects to it, by a forwarding process.",
+    )
+
+
+Cores = Annotated[tuple[Annotated[int, Field(strict=True, ge=0)], ...], Field(min_length=1)]
+
+
+class Placement(Frozen):
+    nodes: Cores | None = Field(None, description="Cores that the nodes run on, such as [0].")
+    producers: Cores | None = Field(None, description="Cores that producers' agents run on.")
+    consumers: Cores | None = Field(None, description="Cores that consumers' agents run on.")
 
 
 class Destinations(Frozen):
@@ -235,6 +265,9 @@ class Consumers(Frozen):
         "tailing", description="Before the first send, or after the last."
     )
     acknowledge: Literal["each", "batch", "automatic"] = Field("batch", description="How receipt is acknowledged.")
+    page_cache: Literal["kept", "dropped"] = Field(
+        "kept", description="after_backlog: dropped lets the kernel forget the nodes' files before they are read."
+    )
 
 
 class Phases(Frozen):
@@ -284,6 +317,7 @@ class Workload(Frozen):
         description="Several brokers, one after the other; all: every broker that runs here and can do what is asked.",
     )
     cluster: Cluster = Field(default=Cluster.model_validate({}), description="The servers.")
+    placement: Placement | None = Field(None, description="Which cores nodes and agents run on (default: any).")
     durability: Literal["L1", "L2", "L3", "L4", "strongest", "weakest"] = Field(
         "L4",
         description="What an acknowledgement promises: L1 replicated and fsynced, L2 replicated, L3 fsynced, L4 neither; "
@@ -315,6 +349,9 @@ class Workload(Frozen):
     driver: Literal["auto", "native", "python"] = Field("auto", description="Path to the broker.")
     keep_messages: Annotated[bool, Field(strict=True)] = Field(
         False, description="Keep one row of evidence per message."
+    )
+    ceilings: Annotated[bool, Field(strict=True)] = Field(
+        False, description="Measure what disk and loopback can do at most, before the first execution (2 s)."
     )
     seed: Annotated[int, Field(strict=True, ge=0, lt=1 << 63)] = Field(
         1, description="Seed of payloads, keys and Poisson times."

@@ -22,7 +22,7 @@ from brokerlab.workload.contradictions import contradictions
 from brokerlab.workload.fields import Workload
 from brokerlab.workload.literal_secrets import kept_text, refuse_literals
 from brokerlab.workload.objectives import parse_objective
-from brokerlab.workload.order import interleaved
+from brokerlab.workload.order import interleaved_in_groups
 from brokerlab.workload.resolved import ca_file_problems, endpoint_problems
 from brokerlab.workload.tree import SETTINGS, Origin, Path, Tree, apply_override, read_tree
 from brokerlab.workload.validation import validated
@@ -210,7 +210,10 @@ def _run_plan(
     tag: str | None,
     now_unix_s: float | None,
 ) -> RunPlan:
-    order = interleaved([cell.cell for cell in cells], workload.repeats)
+    groups: dict[str | None, list[str]] = {}
+    for cell in cells:
+        groups.setdefault(cell.cluster_key(), []).append(cell.cell)
+    order = interleaved_in_groups(list(groups.values()), workload.repeats)
     retries = workload.repeats if workload.retries is None else workload.retries
     objectives = tuple(parse_objective(objective) for objective in workload.objectives)
     decides = {
@@ -223,6 +226,7 @@ def _run_plan(
         "seed": workload.seed,
         "overrides": list(overrides),
         "tag": tag,
+        **({"ceilings": True} if workload.ceilings else {}),
     }
     fingerprint = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     at = datetime.fromtimestamp(time.time() if now_unix_s is None else now_unix_s, UTC)
@@ -242,5 +246,6 @@ def _run_plan(
         order=order,
         objectives=objectives,
         left_out=left_out,
+        ceilings=workload.ceilings,
         smallest_difference=SmallestDifference(**workload.smallest_difference.model_dump()),
     )

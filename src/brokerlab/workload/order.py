@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,20 @@ def interleaved(cells: Sequence[str], repeats: int) -> tuple[ExecutionId, ...]:
         row = design[_next_row(design, unused, balance)]
         balance.add(row)
         order.extend(ExecutionId(cell=named[cell], repeat=repeat) for cell in row.tolist())
+    return tuple(order)
+
+
+def interleaved_in_groups(groups: Sequence[Sequence[str]], repeats: int) -> tuple[ExecutionId, ...]:
+    """Every cell once per repeat, the cells of a group one after the other: they share a cluster, and a group that is
+    left and entered again starts it anew. The groups go forward in one repeat and backward in the next, so that the
+    last cluster of a repeat is the first of the next and no group always runs early. Within a group as `interleaved`.
+    """
+    within = [iter(interleaved(group, repeats)) for group in groups]
+    order: list[ExecutionId] = []
+    for repeat in range(repeats):
+        turns = list(zip(groups, within, strict=True))
+        for group, executions in turns if repeat % 2 == 0 else reversed(turns):
+            order.extend(islice(executions, len(group)))
     return tuple(order)
 
 

@@ -13,6 +13,12 @@ question: How long do messages take through Kafka and NATS at 5,000 a second?
 brokers: [kafka, nats]          # see `brokerlab list brokers`; for one alone: broker: kafka; or all that run here: all
 cluster:
   nodes: 1                      # server processes
+  kept: false                   # true: one cluster for all executions with equal server settings, not one for each
+  # cpu_share_per_node: 0.5     # of one processor, for each node; needs control groups
+  # link_cap: 30MB/s            # to each node and from it, by a forwarding process
+  # disk_write_cap: 30MB/s      # of each node; needs control groups
+# ceilings: true                # measure what disk and loopback can do at most, for the report
+# placement: {nodes: [0], producers: [1], consumers: [1]}         # cores
 durability: L4                  # L1 replicated + fsynced, L2 replicated, L3 fsynced on one node, L4 neither;
                                 # or strongest, weakest: of those each broker has with this many nodes
 # security:                     # what servers require and clients use
@@ -50,6 +56,7 @@ consumers:                      # leave out for none
   agents_per_group: 1           # processes
   start: tailing                # or after_backlog: start when everything is sent
   acknowledge: batch            # or each, automatic
+  # page_cache: dropped         # after_backlog: the kernel forgets the nodes' files before they are read
 
 phases:
   warm_up: 5s

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from brokerlab.model.environment import Ceilings, ExecutionEnvironment
 from brokerlab.model.plan import CellPlan, LeftOut, SchedulePlan, Security
 from brokerlab.model.state import ExecutionState, RunState
 from brokerlab.report import page
@@ -180,6 +181,24 @@ def test_security_is_named_where_it_ran_and_beside_cells_that_differ_in_it(tmp_p
     assert "LAB_PASSWORD" not in unlike
     bare = secured(run, Security(user="lab", password="env:LAB_PASSWORD"), None)
     assert "password without TLS (sent unencrypted)" in bare
+
+
+def test_ceilings_and_kept_clusters_are_shown_where_there_are_any(tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", SHORT)
+    assert "Ceilings" not in words(write_report(run).read_text())
+    known = run.environment()
+    ceilings = Ceilings(
+        measured_unix_s=1.0, directory="/data", disk_write_bytes_per_s=412.4e6, fsync_p50_ns=900_000,
+        fsync_p99_ns=2_100_000, loopback_bytes_per_s=3.1e9, other_cores=0.05,
+    )  # fmt: skip
+    executions = {str(i): ExecutionEnvironment(cluster_of="c01-r1", cluster_executions=i) for i in (1, 2)}
+    facts = known.cell("c01").model_copy(update={"executions": executions})
+    run.write("environment.json", known.with_cell("c01", facts).model_copy(update={"ceilings": ceilings}))
+    said = words(write_report(run).read_text())
+    assert "disk write 412 MB/s, fsynced every 8 MiB" in said
+    assert "p99 2.10 ms" in said
+    assert "loopback 3,100 MB/s over one TCP connection" in said
+    assert "cluster kept: 1 of 2 executions followed another one on it" in said
 
 
 def test_like_durability_levels_need_no_warning(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokerlab.workload.order import interleaved
+from brokerlab.workload.order import interleaved, interleaved_in_groups
 
 COUNTS = st.integers(1, 14)
 
@@ -76,3 +76,33 @@ def test_with_the_usual_repeats_no_cell_runs_much_earlier_than_another(count: in
     found = rounds(count, repeats)
     means = [sum(one.index(cell) for one in found) / repeats for cell in cells(count)]
     assert max(means) - min(means) <= 0.2 * count
+
+
+GROUPS = st.lists(st.integers(1, 5), min_size=1, max_size=5)
+
+
+def in_groups(sizes: list[int], repeats: int) -> tuple[list[list[str]], list[list[str]]]:
+    """(groups of cells, cells of each repeat)."""
+    names = iter(cells(sum(sizes)))
+    groups = [[next(names) for _ in range(size)] for size in sizes]
+    order = interleaved_in_groups(groups, repeats)
+    return groups, [[e.cell for e in order if e.repeat == r] for r in range(1, repeats + 1)]
+
+
+@settings(deadline=None)
+@given(GROUPS, st.integers(1, 9))
+def test_groups_stay_together_and_a_repeat_begins_with_the_group_that_ended_the_last(
+    sizes: list[int], repeats: int
+) -> None:
+    groups, found = in_groups(sizes, repeats)
+    assert found[0] == cells(sum(sizes))
+    of = {cell: number for number, group in enumerate(groups) for cell in group}
+    for number, one in enumerate(found):
+        assert sorted(one) == cells(sum(sizes))
+        visited = [group for group, _ in groupby(of[cell] for cell in one)]
+        assert visited == (list(range(len(groups))) if number % 2 == 0 else list(range(len(groups)))[::-1])
+
+
+@given(st.integers(1, 8), st.integers(1, 6))
+def test_one_group_is_ordered_as_if_there_were_none(count: int, repeats: int) -> None:
+    assert interleaved_in_groups([cells(count)], repeats) == interleaved(cells(count), repeats)

@@ -32,6 +32,7 @@ BROKER = KafkaFrontDoor(
     folder=__package__,
     capabilities=Capabilities(
         nodes=(1, 3, 6, 9),
+        link_cap=(1, 3, 6, 9),
         durability_levels={1: ONE_NODE_LEVELS, 3: ALL_LEVELS, 6: ALL_LEVELS, 9: ALL_LEVELS},
         individual_acknowledgement=False,
         keys=True,

@@ -32,7 +32,7 @@ from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.errors import BrokerError
 from brokerlab.install.cache import entry, exclusive, write_whole
 from brokerlab.install.java import Java
-from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.model.plan import CellPlan, Endpoint, MachinePlan
 from brokerlab.processes.process import inherited_environment, stop_together
 
 _STOP_GRACE_S = 20.0
@@ -93,7 +93,9 @@ class KafkaCluster(LocalCluster):
         if wanted is not None:
             demanded = security.server_settings(wanted, self._certificates, self._servers_password)
         own, protocol = server_settings(self._cell.broker_settings), security.protocol(wanted)
-        write_private(layout.properties, server.server_properties(layout, self._layouts, own, protocol, demanded))
+        advertised_port = self._links.port_for(layout.client_port)
+        text = server.server_properties(layout, self._layouts, own, protocol, demanded, advertised_port)
+        write_private(layout.properties, text)
         write_java_files(layout.directory)
         write_agent_files(layout.directory, layout.jolokia_port, policy(READABLE), None, None)
         if not (layout.data / "meta.properties").exists():  # started again: the data is still formatted
@@ -111,7 +113,9 @@ class KafkaCluster(LocalCluster):
             JolokiaProbe(None, self.nodes(), FIGURES, _FIRST_FIGURES_S).read()
 
     def _run_for_an_archive(self, directory: Path, archive: Path) -> None:
-        plain = self._cell.model_copy(update={"nodes": 1, "broker_settings": {}, "security": None})
+        plain = self._cell.model_copy(
+            update={"nodes": 1, "broker_settings": {}, "security": None, "machine": MachinePlan()}
+        )
         node = KafkaCluster(plain, self._programs, directory, directory / "logs", archive_to=archive)
         try:
             node.start()

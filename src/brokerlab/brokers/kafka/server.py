@@ -52,9 +52,11 @@ def server_properties(
     own: Mapping[str, str],
     protocol: str = "PLAINTEXT",
     security: Mapping[str, str] = MappingProxyType({}),
+    advertised_port: int | None = None,
 ) -> str:
     """server.properties of one node. `protocol` is that of all listeners and the name of the clients' one, `security`
-    the settings it needs; `own` settings come last and win."""
+    the settings it needs; `own` settings come last and win. Clients and the other nodes connect to `advertised_port`
+    where it is given, which leads to this node."""
     copies = str(min(len(nodes), 3))
     least = str(min(len(nodes), 2))
     controllers = nodes[:CONTROLLERS_MOST]
@@ -65,7 +67,7 @@ def server_properties(
         "node.id": str(node.number),
         "controller.quorum.voters": ",".join(f"{n.number}@127.0.0.1:{n.controller_port}" for n in controllers),
         "listeners": clients + controlling,
-        "advertised.listeners": clients,
+        "advertised.listeners": f"{protocol}://127.0.0.1:{advertised_port or node.client_port}",
         "listener.security.protocol.map": f"{protocol}:{protocol},CONTROLLER:{protocol}",
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": protocol,

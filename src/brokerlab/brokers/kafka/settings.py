@@ -171,6 +171,9 @@ def problems(cell: CellPlan) -> list[CellProblem]:
     if ADVERTISED_SETTING in cell.broker_settings and cell.nodes > 1:
         said = f"one address cannot stand for {cell.nodes} nodes"
         found.append(CellProblem(("broker_settings", ADVERTISED_SETTING), said))
+    if ADVERTISED_SETTING in cell.broker_settings and cell.machine.link_bytes_per_s is not None:
+        said = "cannot be given together with cluster.link_cap, which sends clients to its own address"
+        found.append(CellProblem(("broker_settings", ADVERTISED_SETTING), said))
     return found or _number_problems(cell)
 
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.contract import LinkInfo, NodeInfo
 from brokerlab.brokers.kit.certificates import Certificates, certificate_files, make_certificates
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint, Security
+from brokerlab.processes.confinement import Confinement
+from brokerlab.processes.links import CappedLinks
 from brokerlab.processes.ports import HeldPorts
 from brokerlab.processes.process import ServerProcess
 from brokerlab.processes.readiness import wait_until
@@ -27,13 +29,16 @@ class LocalCluster:
         self._directory = directory.absolute()  # with all data
         self._logs = logs.absolute()
         self._held = HeldPorts(ports)
+        self._confinement = Confinement(cell.machine, self._directory)
+        self._links = CappedLinks(cell.machine, self._directory, self._logs)
         self._processes: list[ServerProcess] = []
         tls = cell.security is not None and cell.security.tls
         self._certificates: Certificates | None = certificate_files(self._directory / "certificates") if tls else None
 
     def _server(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> ServerProcess:
         """A node that works in a directory of its own among the data."""
-        return ServerProcess(name, command, self._logs / f"{name}.log", self._directory / name, env)
+        log, directory = self._logs / f"{name}.log", self._directory / name
+        return ServerProcess(name, command, log, directory, env, self._confinement)
 
     def _make_certificates(self) -> None:
         """Where the cell asks for TLS and they are not there from an earlier start."""
@@ -48,7 +53,7 @@ class LocalCluster:
         return security.model_copy(update={"ca_file": str(self._certificates.ca_file)})
 
     def _endpoint(self, ports: Sequence[int], options: Mapping[str, str] | None = None) -> Endpoint:
-        addresses = tuple(f"{HOST}:{port}" for port in ports)
+        addresses = tuple(f"{HOST}:{self._links.port_for(port)}" for port in ports)
         return Endpoint(addresses=addresses, options=dict(options or {}), security=self._client_security())
 
     def _node_infos(self, kind: str, urls: Sequence[str]) -> tuple[NodeInfo, ...]:
@@ -60,7 +65,10 @@ class LocalCluster:
         wait_until(what, condition, deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail, every_s=every_s)
 
     def dead_nodes(self) -> tuple[str, ...]:
-        return tuple(p.name for p in self._processes if p.died())
+        return tuple(p.name for p in (*self._processes, *self._links.processes) if p.died())
+
+    def links(self) -> tuple[LinkInfo, ...]:
+        return self._links.infos()
 
     def kill_node(self, name: str) -> None:
         {p.name: p for p in self._processes}[name].kill()
@@ -73,7 +81,9 @@ class LocalCluster:
             process.stop()
 
     def clean(self) -> None:
+        self._links.end()
         shutil.rmtree(self._directory, ignore_errors=True)
+        self._confinement.end()
 
 
 @contextmanager

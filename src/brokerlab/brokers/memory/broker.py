@@ -15,6 +15,7 @@ BROKER = FrontDoor(
     kind="calibration",
     capabilities=Capabilities(
         nodes=(1,),
+        link_cap=(1,),
         durability_levels={1: (Durability.L4,)},
         acknowledgement="the message is in the memory of the one server process; it ends with that process",
     ),

@@ -16,6 +16,7 @@ BROKER = FrontDoor(
     folder=__package__,
     capabilities=Capabilities(
         nodes=(1, 3),
+        link_cap=(1,),
         durability_levels={1: ONE_NODE_LEVELS, 3: ALL_LEVELS},
         acknowledgement="a quorum of the stream's replicas has written it; fsynced before only with sync_interval always",
         security=("tls", "password"),

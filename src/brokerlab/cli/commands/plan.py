@@ -100,6 +100,7 @@ def _setting_lines(used: PlannedSettings) -> list[str]:
         ["  acknowledged", used.acknowledgement],
         *([["  security", used.security]] if used.security else []),
         *(["  fault", text] for text in used.faults),
+        ["  cluster", used.cluster],
         ["  driver", f"{used.driver} (C library {used.native_library})"],
     ]
     for name, given in (("broker_settings", used.broker_settings), ("client_settings", used.client_settings)):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from brokerlab.model.environment import Ceilings, CellEnvironment
 from brokerlab.report import figures
 from brokerlab.report.markup import Child, Html, join, tag
 from brokerlab.report.sections.answer import level_words
 from brokerlab.report.source import Source
 
-_APART = {"schema_version", "run", "cells", "host", "clock"}
+_APART = {"schema_version", "run", "cells", "host", "clock", "ceilings"}
 
 
 def environment_section(source: Source) -> Html:
@@ -30,11 +31,26 @@ def environment_section(source: Source) -> Html:
             "div",
             tag("div", tag("h3", "Host"), _facts(host), class_="card"),
             tag("div", tag("h3", "Software"), _facts(facts), class_="card"),
+            _ceilings(environment.ceilings),
             class_="cards",
         ),
         [_cell(source, c) for c in source.cells()],
         id="environment",
     )
+
+
+def _ceilings(found: Ceilings | None) -> Html | None:
+    """What the machine could do at most, where the workload asked for it."""
+    if found is None:
+        return None
+    facts = {
+        "disk write": f"{found.disk_write_bytes_per_s / 1e6:,.0f} MB/s, fsynced every 8 MiB",
+        "fsync of 4 KiB": f"p50 {figures.duration(found.fsync_p50_ns)}, p99 {figures.duration(found.fsync_p99_ns)}",
+        "loopback": f"{found.loopback_bytes_per_s / 1e6:,.0f} MB/s over one TCP connection",
+        "disk of": found.directory,
+        "used by other programs before": figures.cores(found.other_cores),
+    }
+    return tag("div", tag("h3", "Ceilings of this machine"), _facts(facts), class_="card")
 
 
 def _facts(values: dict[str, Any]) -> Html:
@@ -64,6 +80,7 @@ def _cell(source: Source, cell: str) -> Html:
     facts = known.model_dump(mode="json", include={"broker", "version", "nodes", "driver_path"}, exclude_unset=True)
     if plan is not None:
         facts |= {
+            "cluster": _cluster(known),
             "security": _security(source, cell),
             "destinations": f"{plan.destinations} × {figures.plural(plan.partitions, 'partition')}",
             "producers": f"{plan.producers.count} in {figures.plural(plan.producers.agents, 'agent')}",
@@ -98,6 +115,13 @@ def _cell(source: Source, cell: str) -> Html:
         else tag("p", "No effective settings were read back.", class_="absent"),
         class_="more",
     )
+
+
+def _cluster(known: CellEnvironment) -> str:
+    kept = [e for e in known.executions.values() if (e.cluster_executions or 1) > 1]
+    if not kept:
+        return "" if not known.executions else "fresh for every execution"
+    return f"kept: {len(kept)} of {figures.plural(len(known.executions), 'execution')} followed another one on it"
 
 
 def _security(source: Source, cell: str) -> str:

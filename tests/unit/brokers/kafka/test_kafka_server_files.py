@@ -106,3 +106,9 @@ def test_answers_become_readings_and_beans_that_are_not_there_give_none() -> Non
         Reading("broker:kafka-1", "produce_requests_total", 4.0, "1"),
         Reading("broker:kafka-1", "produce_request_time_p99_ms", 1.5, "ms"),
     }
+
+
+def test_a_node_behind_a_link_listens_at_its_own_port_and_sends_others_to_the_link() -> None:
+    made = properties(server_properties(NODES[0], NODES, {}, advertised_port=4))
+    assert made["advertised.listeners"] == "PLAINTEXT://127.0.0.1:4"
+    assert f"PLAINTEXT://127.0.0.1:{NODES[0].client_port}" in made["listeners"]

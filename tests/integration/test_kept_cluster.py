@@ -1,0 +1,115 @@
+"""Executions that follow each other on one cluster: what is shared, what is deleted, and when a fresh one is started."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from brokerlab import execution, runner
+from brokerlab.brokers.memory.connection import ask
+from brokerlab.brokers.registry import broker_named
+from brokerlab.evidence.segments import rows
+from brokerlab.evidence.tables import EVENT
+from brokerlab.model.events import ClusterKept, NodeStarted, event_of
+from brokerlab.model.execution_id import ExecutionId
+from brokerlab.results.directory import RunDirectory
+from brokerlab.workload.load import plan_workload
+
+WORKLOAD = """
+name: kept
+question: Is a cluster kept where it may be?
+broker: memory
+cluster: {kept: true}
+producers: {rate: 200/s, message: 200B}
+consumers: {groups: 1}
+phases: {warm_up: 0s, measure: 1s, drain_limit: 60s}
+retries: 0
+"""
+
+
+class Notes:
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def stage(self, text: str) -> None: ...
+
+    def progress(self, done: float, text: str) -> None: ...
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+def run(tmp_path: Path, more: str, monkeypatch: Any) -> RunDirectory:
+    monkeypatch.setenv("BROKERLAB_HOME", str(tmp_path / "home"))
+    file = tmp_path / "workload.yaml"
+    file.write_text(WORKLOAD + more)
+    return runner.run(plan_workload(file, broker_named=broker_named), tmp_path / "runs", say=Notes())
+
+
+def pids(run: RunDirectory) -> list[int]:
+    """Of the node, in the order of executions."""
+    found = [event_of(row) for e in run.plan().order for row in rows(run.events(e), EVENT)]
+    return [event.pid for event in found if isinstance(event, NodeStarted)]
+
+
+def kept(run: RunDirectory) -> list[ClusterKept]:
+    found = [event_of(row) for e in run.plan().order for row in rows(run.events(e), EVENT)]
+    return [event for event in found if isinstance(event, ClusterKept)]
+
+
+def test_executions_with_equal_servers_share_a_cluster_and_nothing_in_it(tmp_path: Path, monkeypatch: Any) -> None:
+    held_bytes: list[int] = []
+    load = execution.Execution._load
+
+    def looking(self: Any, endpoint: Any) -> Any:
+        held_bytes.append(ask(endpoint, {"do": "statistics"})["held_bytes"])
+        return load(self, endpoint)
+
+    monkeypatch.setattr(execution.Execution, "_load", looking)
+    made = run(tmp_path, "repeats: 2\nsweep: {producers.rate: [100/s, 200/s]}\n", monkeypatch)
+    (pid,) = set(pids(made))
+    assert held_bytes == [0, 0, 0, 0]  # before each load
+    assert [k.executions for k in kept(made)] == [2, 3, 4]
+    assert {k.started_for for k in kept(made)} == {"c01-r1"}
+    environment = made.environment()
+    assert environment.cell("c02").executions["2"].cluster_of == "c01-r1"
+    assert not (made.path / "clusters").exists() or not list((made.path / "clusters").iterdir())
+    assert not Path(f"/proc/{pid}").exists()
+    assert {state.state for state in made.state().executions.values()} == {"finished"}
+
+
+def test_other_server_settings_are_another_cluster(tmp_path: Path, monkeypatch: Any) -> None:
+    settings = "sweep: {broker_settings.memory.retain_mib: [100, 200], producers.rate: [100/s, 200/s]}\n"
+    made = run(tmp_path, f"repeats: 2\n{settings}", monkeypatch)
+    assert [str(e) for e in made.plan().order] == [
+        *("c01-r1", "c02-r1", "c03-r1", "c04-r1"), *("c04-r2", "c03-r2", "c02-r2", "c01-r2"),
+    ]  # fmt: skip
+    numbers = pids(made)
+    assert len(set(numbers)) == 3  # the one in the middle goes on from the first repeat to the second
+    assert len(set(numbers[2:6])) == 1
+
+
+def test_after_a_death_under_load_the_next_execution_has_a_fresh_cluster(tmp_path: Path, monkeypatch: Any) -> None:
+    load = execution.Execution._load
+    killed: list[int] = []
+
+    def killing(self: Any, endpoint: Any) -> Any:
+        if self._execution == ExecutionId(cell="c01", repeat=2):
+            killed.extend(node.pid for node in self._cluster.nodes())
+            set_off = self._agents.set_off
+
+            def then_kill(*args: Any) -> None:
+                set_off(*args)
+                os.kill(killed[0], signal.SIGKILL)
+
+            self._agents.set_off = then_kill
+        return load(self, endpoint)
+
+    monkeypatch.setattr(execution.Execution, "_load", killing)
+    made = run(tmp_path, "repeats: 3\n", monkeypatch)
+    first, second, third = pids(made)
+    assert first == second == killed[0]
+    assert third != first
+    assert [made.state().of(e).state for e in made.plan().order] == ["finished", "failed", "finished"]
