@@ -128,9 +128,12 @@ static void send_what_is_ready(producer *p, int64_t now_ns) {
     for (int k = 0; k < p->used; k++) {
         connection *c = &p->connection[k];
         if (c->fd < 0) continue;
-        while (c->in_flight < p->in_flight_most && request_what_is_ready(p, k, now_ns, &next_ns)) {
+        int more = 1; /* where no answer is waited for (acks=0), as long as the socket takes all there is */
+        while (more && c->fd >= 0) {
+            for (more = 0; c->in_flight < p->in_flight_most && request_what_is_ready(p, k, now_ns, &next_ns);) more = 1;
+            produce_flush(p, c, now_ns);
+            more = more && !c->in_flight;
         }
-        produce_flush(p, c, now_ns);
     }
     p->look_ns = next_ns;
 }
@@ -160,10 +163,11 @@ int bl_produce_needs_care(const producer *p) {
     return 0;
 }
 
-/* A connection over which nothing is awaited is not looked at: should it be gone, its next request finds out. */
+/* A connection over which nothing is awaited is not looked at: should it be gone, its next request finds out. With acks=0
+ * it is: closing it is how a broker refuses such a request, and the next one would be lost in a socket that is gone. */
 static void work(producer *p) {
     for (int k = 0; k < p->used; k++)
-        if (p->connection[k].in_flight) produce_read(p, &p->connection[k]);
+        if (p->connection[k].in_flight || !p->acks) produce_read(p, &p->connection[k]);
     int64_t now_ns = bl_now_ns();
     for (int k = 0; k < p->used; k++) produce_flush(p, &p->connection[k], now_ns);
     expire(p, now_ns);

@@ -176,14 +176,30 @@ static int gather(const connection *c, struct iovec *to) {
     return n;
 }
 
+/* With acks=0 no answer comes. A message has settled when the socket has taken its request whole: what becomes of it is
+ * known to nobody, and "handed to the network" is all that is said of it. */
+static void settle_written(producer *p, connection *c) {
+    int64_t now_ns = bl_now_ns();
+    while (c->first && c->first != c->writing) {
+        request *r = c->first;
+        c->first = r->next;
+        for (int i = 0; i < r->batches; i++) produce_finish(p, r->batch[i], 0, now_ns);
+        c->in_flight--;
+        release(p, r);
+        p->look_ns = 0;
+    }
+    if (!c->first) c->last = NULL;
+}
+
 void produce_flush(producer *p, connection *c, int64_t now_ns) {
     struct iovec piece[PIECES_AT_ONCE];
     while (c->fd >= 0 && c->writing) {
         struct msghdr what = {.msg_iov = piece, .msg_iovlen = (size_t)gather(c, piece)};
         ssize_t done = sendmsg(c->fd, &what, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (done > 0)
+        if (done > 0) {
             advance(c, (size_t)done);
-        else if (done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOTCONN))
+            if (!p->acks) settle_written(p, c);
+        } else if (done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOTCONN))
             return; /* not connected: a socket that is still connecting */
         else
             produce_lose(p, c, strerror(errno), now_ns);

@@ -100,7 +100,7 @@ static void make_produce(dice *d, input *to) {
 /* Two requests of all partitions are under way when the answers come. */
 static int64_t feed_produce(dice *d, const input *in) {
     static const uint8_t value[64] = "the value of a message";
-    const int64_t settings[] = {-1, 0, 1 << 16, 100, 5, 1 << 20, 30000, 60000000000, dice_below(d, 3), 1000000};
+    const int64_t settings[] = {dice_below(d, 16) ? -1 : 0, 0, 1 << 16, 100, 5, 1 << 20, 30000, 60000000000, dice_below(d, 3), 1000000};
     int64_t offsets[LANES] = {0}, indices[LANES * 4], at_ns[LANES * 4], understood = 0;
     int32_t lengths[LANES], partitions[LANES], codes[LANES * 4];
     bl_kafka_sender *p = bl_produce_new("fuzz", topics, TOPICS, PARTITIONS, settings);
@@ -117,7 +117,7 @@ static int64_t feed_produce(dice *d, const input *in) {
         bl_produce_settled(p, indices, codes, at_ns, LANES);
     }
     wire_feed(d, in);
-    for (int turn = 0; turn < TURNS && bl_produce_unsettled(p); turn++) {
+    for (int turn = 0; turn < TURNS && (bl_produce_unsettled(p) || !settings[0]); turn++) {
         int64_t n = bl_produce_settled(p, indices, codes, at_ns, 1 + dice_below(d, LANES * 4));
         if (n > 0) understood += n;
         if (!wire_left() && turn > 4) break;

@@ -212,6 +212,18 @@ def test_a_new_group_reads_from_the_beginning_where_replay_is_offered(running: R
     assert len(got) == 300
 
 
+def test_a_group_made_before_the_messages_gets_them_all_though_its_consumer_comes_after(running: Running) -> None:
+    assert running.broker.capabilities.keeps_backlog, "a broker without this needs its own assertion here"
+    name = running.destination("g")
+    sender = running.sender(name)
+    sender.send(2000)
+    sender.settle()
+    sender.producer.close(deadline(10))
+    (got,) = receive([running.consumer("g", name)], 2000)
+    assert len(identities(got)) == len(got) == 2000
+    assert all(m.intact and not m.redelivered for m in got)
+
+
 def _begins_with_what_is_published_after_it(running: Running) -> None:
     name = running.destination("g")
     sender = running.sender(name)

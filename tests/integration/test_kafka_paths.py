@@ -97,6 +97,45 @@ def test_a_messages_key_is_on_the_wire_on_every_path(running: Running, fetching:
     assert sorted(keys_in(running.endpoint, name, running.cell.partitions, 4)) == [7, 8, 9, 10]
 
 
+@pytest.mark.parametrize("acks", ["0", "1", "all"])
+def test_whatever_is_asked_for_one_client_sends_and_all_of_it_arrives(fetching: Running, acks: str) -> None:
+    """With acks=0 it is closed with everything still on its way."""
+    name = fetching.destination("g")
+    plan = agent_plan(fetching.cell, fetching.endpoint, (name,))
+    plan = plan.model_copy(update={"client_settings": {"acks": acks, "batch.size": "16384"}})
+    producer = fetching.broker.producer(plan, 0)
+    assert producer.path == FETCH
+    sender = Sender(producer, fetching.cell.partitions, message_bytes=800)
+    sender.send(20_000)
+    assert set(sender.settle().values()) == {ACKNOWLEDGED}
+    producer.close(deadline(10))
+    (got,) = receive([fetching.consumer("g", name)], 20_000)
+    assert len(got) == 20_000
+    assert all(m.intact for m in got)
+
+
+def test_with_acks_0_a_refusal_is_a_closed_connection_and_the_rest_is_sent_on_another(fetching: Running) -> None:
+    """A message larger than the topic takes is "acknowledged" and never there: all that acks=0 can say."""
+    name = fetching.destination("g")
+    plan = agent_plan(fetching.cell, fetching.endpoint, (name,))
+    settings = {"acks": "0", "message.max.bytes": "4000000", "batch.num.messages": "1"}
+    producer = fetching.broker.producer(plan.model_copy(update={"client_settings": settings}), 0)
+    sender = Sender(producer, fetching.cell.partitions)
+    consumer = fetching.consumer("g", name)
+    sender.send(100)
+    receive([consumer], 100)
+    refused = sender.block(1, message_bytes=2_000_000)
+    sender.send_block(refused)
+    got, until = [], deadline()
+    while not got:
+        sender.send(1)
+        assert set(sender.settle().values()) == {ACKNOWLEDGED}
+        got = unpack(consumer.receive(10, time.monotonic_ns() + 20_000_000))
+        assert time.monotonic_ns() < until, "the producer never came back"
+    producer.close(deadline(10))
+    assert (0, 50) not in {(m.partition, m.sequence) for m in got}, "the 51st of its lane is the one that was refused"
+
+
 def keys_in(endpoint: Endpoint, topic: str, partitions: int, count: int) -> list[int]:
     """Keys are 4 bytes, big-endian."""
     own = {"group.id": topic, "enable.auto.commit": "false", "auto.offset.reset": "earliest"}

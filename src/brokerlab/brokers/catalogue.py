@@ -93,6 +93,7 @@ _POWERS = {
     "partitions": "partitions",
     "groups": "groups",
     "competing_consumers": "competing consumers",
+    "keeps_backlog": "keeps a backlog",
     "replay": "replay",
     "individual_acknowledgement": "acknowledges one by one",
     "redelivery": "redelivery",

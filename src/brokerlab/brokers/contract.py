@@ -32,7 +32,8 @@ class Capabilities:
     partitions: bool = True  # a destination can have more than one, each ordered by itself
     groups: bool = True  # independent groups each see every message
     competing_consumers: bool = True  # consumers of one group share the messages
-    replay: bool = True  # a new group can read from the beginning
+    keeps_backlog: bool = True  # a group made before the messages gets all of them, though its consumers come after
+    replay: bool = True  # a new group, made after them, can read from the beginning too
     individual_acknowledgement: bool = True
     redelivery: bool = True  # what was received but not acknowledged comes again
     positions: bool = True  # deliveries carry the broker's own offset

@@ -34,8 +34,8 @@ def capability_problems(cell: CellPlan, broker: Broker) -> Found:
         yield CellProblem(
             ("consumers", "per_group"), f"{name} cannot share one group's messages among several consumers"
         )
-    if consumers.groups and consumers.start == "after_backlog" and not can.replay:
-        yield CellProblem(("consumers", "start"), f"{name} does not keep messages for consumers that start later")
+    if consumers.groups and consumers.start == "after_backlog" and not can.keeps_backlog:
+        yield CellProblem(("consumers", "start"), f"{name} keeps no messages for a group whose consumers start later")
     if consumers.groups and consumers.acknowledge == "each" and not can.individual_acknowledgement:
         yield CellProblem(("consumers", "acknowledge"), f"{name} cannot acknowledge messages one by one: use batch")
 

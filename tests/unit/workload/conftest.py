@@ -18,6 +18,7 @@ def capabilities(*, able: bool) -> Capabilities:
         partitions=able,
         groups=able,
         competing_consumers=able,
+        keeps_backlog=able,
         replay=able,
         individual_acknowledgement=able,
         redelivery=able,

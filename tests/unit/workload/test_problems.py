@@ -293,7 +293,7 @@ def test_each_kind_of_problem_names_its_line_and_field(problems_of, old, new, li
         ("  partitions: 2", "  partitions: 3", 9, "destinations.partitions", "plain has no partitions"),
         ("  groups: 1", "  groups: 2", 15, "consumers.groups", "plain delivers a message to one group only"),
         ("  per_group: 1", "  per_group: 2", 16, "consumers.per_group", "plain cannot share"),
-        ("  per_group: 1", "  start: after_backlog", 16, "consumers.start", "plain does not keep messages"),
+        ("  per_group: 1", "  start: after_backlog", 16, "consumers.start", "plain keeps no messages"),
         ("  per_group: 1", "  acknowledge: each", 16, "consumers.acknowledge", "one by one"),
         ("  nodes: 1", "  nodes: 3", 5, "cluster.nodes", "plain runs with 1 node here"),
     ],

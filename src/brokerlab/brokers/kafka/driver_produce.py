@@ -1,8 +1,9 @@
 """The producer that speaks Kafka's Produce protocol itself, for plain connections (native/kafka_produce.c).
 
 librdkafka makes an object of every message and hands it to a thread; here a message is copied once, into the batch that
-is sent, by the agent's own thread. Batching and retrying follow the settings, under librdkafka's names. Without
-acknowledgement (acks=0), idempotent, compressed or secured it is librdkafka's: see `can_write`.
+is sent, by the agent's own thread. Batching and retrying follow the settings, under librdkafka's names. With acks=0, where
+brokers answer nothing, a message is acknowledged when the socket has taken its whole request: handed to the network, and
+no more. Idempotent, compressed or secured messages are librdkafka's: see `can_write`.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ _NEUTRAL = {"compression.type": "none", "compression.codec": "none", "enable.ide
 
 
 def can_write(plan: AgentPlan) -> bool:
-    """Whether this producer can do what the plan asks: an answer to every request, no security, no compression, no
-    idempotence, no setting unknown here."""
+    """Whether this producer can do what the plan asks: no security, no compression, no idempotence, no setting unknown
+    here."""
     asked = {n: v for n, v in plan.client_settings.items() if n in PRODUCER_SETTINGS | SHARED_SETTINGS}
     plain = plan.endpoint.security is None and not plan.endpoint.options
     known = all(name in _KNOWN or _NEUTRAL.get(name) == value for name, value in asked.items())
-    return plain and known and producer_properties(plan)["acks"] != "0"
+    return plain and known
 
 
 def _settings(plan: AgentPlan) -> npt.NDArray[np.int64]:

@@ -49,14 +49,14 @@ class Request:
         return response(self.correlation, list(by_topic.items()))
 
 
-def requests(data: bytes) -> tuple[list[Request], bytes]:
+def requests(data: bytes, acks: int = -1) -> tuple[list[Request], bytes]:
     """What a client asked, every field of the form checked, and the bytes of one that is not whole yet."""
     found = []
     while len(data) >= 4 and len(data) >= 4 + (size := struct.unpack(">i", data[:4])[0]):
         reader = Reader(data[4 : 4 + size])
         key, version, correlation = reader.take(">hhi")
         assert (key, version, reader.text()) == (0, 7, "tester")
-        assert reader.take(">hhi") == (-1, -1, 30_000)  # no transaction, all replicas, so long
+        assert reader.take(">hhi") == (-1, acks, 30_000)  # no transaction, how many replicas, so long
         batches: dict[tuple[str, int], ReadBatch] = {}
         topics = []
         for _ in range(reader.take(">i")[0]):
@@ -81,6 +81,7 @@ class Producer:
         self.lib = lib
         topics = (ctypes.c_char_p * 2)(b"a", b"b")
         values = np.array(list({**DEFAULTS, **settings}.values()), np.int64)
+        self.acks = int(values[0])
         self.handle = lib.bl_produce_new(b"tester", topics, 2, 2, address(values))
         self.indices, self.codes = np.zeros(MOST, np.int64), np.zeros(MOST, np.int32)
         self.at_ns = np.zeros(MOST, np.int64)
@@ -134,7 +135,7 @@ class Producer:
             self.half += self.broker[number].recv(1 << 20)
         except BlockingIOError:
             return []
-        found, self.half = requests(self.half)
+        found, self.half = requests(self.half, self.acks)
         return found
 
     def needs_care(self) -> bool:

@@ -41,6 +41,8 @@ def plan(settings: dict[str, str], endpoint: Endpoint | None = None) -> AgentPla
         {},
         {"acks": "1", "linger.ms": "0.5", "batch.size": "16384", "max.in.flight": "1", "retries": "0"},
         {"compression.type": "none", "enable.idempotence": "false"},
+        {"acks": "0"},
+        {"request.required.acks": "0", "batch.size": "65536"},
         {"fetch.min.bytes": "65536", "isolation.level": "read_committed"},  # the consumers'
     ],
 )
@@ -51,8 +53,6 @@ def test_plain_plans_are_written_here(settings: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"acks": "0"},
-        {"request.required.acks": "0"},
         {"compression.type": "lz4"},
         {"compression.codec": "zstd"},
         {"enable.idempotence": "true"},
@@ -84,4 +84,5 @@ def test_settings_count_under_either_name() -> None:
         "max.in.flight.requests.per.connection": "9", "message.send.max.retries": "4",
     }  # fmt: skip
     aliased = _settings(plan(other)).tolist()
+    assert _settings(plan({"acks": "0"}))[0] == 0
     assert (aliased[0], aliased[1], aliased[4], aliased[8]) == (-1, 2 * MS, 9, 4)
