@@ -107,9 +107,12 @@ static int fill_window(sender *s, int64_t now_ns, int64_t until_ns) {
     if (now_ns >= s->end_ns) return 0;
     int64_t stop_ns = min64(until_ns, s->end_ns);
     int64_t least = s->window / 8 > 1 ? s->window / 8 : 1;
-    while (s->window - s->in_flight >= least) {
+    for (;;) {
+        int64_t left = now_ns >= s->measure_from_ns ? s->left : INT64_MAX;
+        if (!left || s->window - s->in_flight < min64(least, left)) return 0;
         if (must_wait_for_slots(s)) return NEEDS_SLOTS;
-        int64_t taken = offer(s, s->window - s->in_flight, now_ns);
+        int64_t before = s->index, taken = offer(s, min64(s->window - s->in_flight, left), now_ns);
+        if (now_ns >= s->measure_from_ns) s->left -= s->index - before;
         if (taken < 0) {
             s->buffer_full++;
             return 0;
@@ -119,7 +122,6 @@ static int fill_window(sender *s, int64_t now_ns, int64_t until_ns) {
         now_ns = bl_now_ns();
         if (now_ns >= stop_ns) return 0;
     }
-    return 0;
 }
 
 /* One sender's part of a tick. However slow the client is, no block is begun after `until_ns` but the first. Returns 0,

@@ -225,6 +225,8 @@ class Execution:
             self._agents.wait_done([p.agent for p in producers], patience_s)
             if not tailing:
                 self._start_after_backlog(consumers, start_ns)
+            if cell.producers.messages is not None:
+                self._agents.end_measure([c.agent for c in consumers])
             if consumers:
                 drain_complete = self._drain(consumers)
             self._agents.finish([c.agent for c in consumers])

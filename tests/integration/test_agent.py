@@ -161,6 +161,27 @@ def test_producer_and_consumer_do_what_the_plan_says_and_tell_what_they_did(star
     assert sum(r["last"] - r["first"] + 1 for r in consumer.rows("sequence")) == 3000
 
 
+@pytest.mark.parametrize("schedule", [SchedulePlan(rate_per_s=2000), SchedulePlan(arrival="closed", window=100)])
+def test_a_number_of_messages_ends_the_measure_phase_of_producer_and_consumer(
+    start: Start, schedule: SchedulePlan
+) -> None:
+    producers = PRODUCERS.model_copy(update={"schedule": schedule, "messages": 3001})
+    phases = PhasesPlan(warm_up_s=0, measure_s=3600, drain_limit_s=10)
+    consumer, producer = start(Role.CONSUMER, phases=phases), start(producers=producers, phases=phases)
+    consumer.set_off()
+    producer.set_off()
+    done = producer.wait_for("done")
+    assert (done["sent"], done["acknowledged"]) == (3001, 3001)
+    consumer.process.tell("measured", end_mono_ns=done["sent_all_mono_ns"])
+    assert consumer.wait_for("live")
+    while consumer.wait_for("live")["phase"] != "drain":
+        pass
+    consumer.process.tell("finish")
+    assert consumer.wait_for("done")["received"] == 3001
+    assert {r["phase"] for r in producer.rows("interval")} == {"measure"}
+    assert sum(r["due"] for r in producer.rows("interval")) == 3001
+
+
 @pytest.mark.parametrize("how", ["its input ends", "SIGTERM"])
 def test_an_agent_whose_runner_goes_saves_what_it_has_and_ends(start: Start, how: str) -> None:
     producer = start(phases=PhasesPlan(warm_up_s=1, measure_s=3600, drain_limit_s=10))

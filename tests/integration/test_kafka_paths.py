@@ -136,6 +136,37 @@ def test_with_acks_0_a_refusal_is_a_closed_connection_and_the_rest_is_sent_on_an
     assert (0, 50) not in {(m.partition, m.sequence) for m in got}, "the 51st of its lane is the one that was refused"
 
 
+@pytest.mark.parametrize(("interval_ms", "committed"), [("0", False), ("1", True)])
+def test_positions_are_committed_in_the_interval_asked_for_and_at_the_end(
+    fetching: Running, interval_ms: str, committed: bool
+) -> None:
+    name = fetching.destination("g")
+    sent(fetching.sender(name), 1000)
+    plan = agent_plan(fetching.cell, fetching.endpoint, (name,), fetching.group("g"), "automatic")
+    plan = plan.model_copy(update={"client_settings": {"auto.commit.interval.ms": interval_ms}})
+    consumer = fetching.broker.consumer(plan, 0)
+    assert consumer.path == FETCH
+    receive([consumer], 1000, acknowledge=False, most=100)
+    until = deadline(20 if committed else 1)
+    while (found := positions(fetching.endpoint, fetching.group("g"), name, fetching.cell.partitions)) == 0:
+        consumer.receive(1, time.monotonic_ns() + 10_000_000)
+        if time.monotonic_ns() >= until:
+            break
+    assert (found > 0) == committed
+    consumer.close(deadline(10))
+    assert positions(fetching.endpoint, fetching.group("g"), name, fetching.cell.partitions) == 1000
+
+
+def positions(endpoint: Endpoint, group: str, topic: str, partitions: int) -> int:
+    """What a group has committed, of all partitions together."""
+    asking = kafka.Consumer({**admin_properties(endpoint, {}), "group.id": group, "enable.auto.commit": "false"})
+    try:
+        asked = [kafka.TopicPartition(topic, p) for p in range(partitions)]
+        return sum(max(0, p.offset) for p in asking.committed(asked, timeout=10))
+    finally:
+        asking.close()
+
+
 def keys_in(endpoint: Endpoint, topic: str, partitions: int, count: int) -> list[int]:
     """Keys are 4 bytes, big-endian."""
     own = {"group.id": topic, "enable.auto.commit": "false", "auto.offset.reset": "earliest"}

@@ -114,6 +114,45 @@ def test_the_confirm_window_stands_beside_every_latency(cluster: Cluster, kind: 
     assert settings["cluster"]["rabbitmq_version"].startswith("4.")
 
 
+def test_without_confirms_a_message_is_acknowledged_when_it_is_handed_over(
+    cluster: Cluster, closing: ExitStack
+) -> None:
+    """All of it arrives, though the producer is closed at once; and settings, level and path say what it was."""
+    name, off = "unconfirmed", {"confirms": "false"}
+    asked = cell("classic", client_settings=off)
+    broker, endpoint = BROKERS["classic"], cluster.endpoint()
+    assert broker.problems(asked) == []
+    admin = broker.admin(endpoint, asked)
+    admin.create((name,), PARTITIONS, (GROUP,))
+    producer = broker.producer(agent("classic", "producer", endpoint, name, client_settings=off), 0)
+    assert producer.path.endswith("without confirms")
+    assert set(publish(producer, 20_000).values()) == {ACKNOWLEDGED}
+    producer.close(soon())
+    consumer = broker.consumer(agent("classic", "consumer", endpoint, name), 0)
+    closing.callback(consumer.close, soon())
+    assert sorted(consume(consumer, 20_000)) == list(range(20_000))
+    assert admin.effective_settings((name,))["clients"]["publisher confirms"].startswith("off")
+    found = admin.durability((name,))
+    assert found.level.value == "L4"
+    assert found.because["publisher confirms"].startswith("off")
+
+
+def test_without_confirms_what_no_queue_takes_is_acknowledged_and_gone(cluster: Cluster, closing: ExitStack) -> None:
+    """That is what handed over means: the server drops it and says nothing."""
+    name, off = "unconfirmed-gone", {"confirms": "off"}
+    broker, endpoint = BROKERS["classic"], cluster.endpoint()
+    broker.admin(endpoint, cell("classic")).create((name,), PARTITIONS, (GROUP,))
+    producer = broker.producer(agent("classic", "producer", endpoint, name, client_settings=off), 0)
+    closing.callback(producer.close, soon())
+    with AmqpLink.session(endpoint) as link:
+        link.call(spec.Queue.Delete(queue=group_queue(name, GROUP, 1)))
+    outcomes = publish(producer, 200)
+    assert set(outcomes.values()) == {ACKNOWLEDGED}
+    consumer = broker.consumer(agent("classic", "consumer", endpoint, name, partitions=1), 0)
+    closing.callback(consumer.close, soon())
+    assert sorted(consume(consumer, 100)) == list(range(0, 200, 2))
+
+
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_a_message_that_no_queue_takes_is_rejected_and_the_others_are_not(
     cluster: Cluster, kind: str, closing: ExitStack

@@ -76,6 +76,8 @@ class Consuming:
             return
         if command["command"] == "finish":
             self._finish = True
+        elif command["command"] == "measured":
+            self._seconds.end_measure(command["end_mono_ns"])
         elif command["command"] == "report":
             highest = np.maximum.reduce([r.highest() for r in self._receivers])
             remaining = [r.client.remaining() for r in self._receivers]

@@ -68,11 +68,11 @@ class PayloadPool:
             lengths = _mixed_lengths(payload, pool_bytes, random)
             self._use(_random_slots(lengths, payload.compressibility, random))
         elif payload.kind == "file":
-            self._use(_file_slots(_path(payload), pool_bytes))
+            self._use(_file_slots(_path(payload, producer), pool_bytes))
         elif payload.read_in_ram:
-            self._use(_all_lines(_path(payload)))
+            self._use(_all_lines(_path(payload, producer)))
         else:
-            self._lines = _LineChunks(_path(payload), chunk_bytes)
+            self._lines = _LineChunks(_path(payload, producer), chunk_bytes)
             self.refill()
         self.key_pattern = None if keys is None else _drawn_keys(keys, random)
         self.partition_pattern = (
@@ -133,7 +133,9 @@ class PayloadPool:
         self.generation += 1
 
 
-def _path(payload: PayloadPlan) -> Path:
+def _path(payload: PayloadPlan, producer: int) -> Path:
+    if payload.paths:
+        return Path(payload.paths[producer % len(payload.paths)])
     if payload.path is None:
         raise ValueError(f"a payload of kind {payload.kind} needs a path")
     return Path(payload.path)

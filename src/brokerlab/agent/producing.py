@@ -37,6 +37,7 @@ class Producing:
         self._sleep_until = sleep_until
         self._ticks = ticks(senders, sleep_until)
         self._finish = False
+        self._sent_all_ns = 0
 
     def run(self, start_ns: int, unix_minus_mono_ns: int) -> dict[str, object]:
         """Produce from the agreed start to the end of the measure phase, wait for the last settlements, and return
@@ -48,6 +49,9 @@ class Producing:
         self._next_control_ns = now + CONTROL_EVERY_NS
         while not self._finish and not all(s.has_sent_all(now) for s in self._senders):
             now = self._turn(now)
+        self._sent_all_ns = now
+        if all(s.has_sent_its_number() for s in self._senders):
+            self._seconds.end_measure(now)
         now = self._wait_for_the_last(now)
         for sender in self._senders:
             sender.finish(now)
@@ -102,5 +106,6 @@ class Producing:
         totals = [s.totals() for s in self._senders]
         return {
             **{name: sum(getattr(t, name) for t in totals) for name in ("sent", "acknowledged", "rejected", "unknown")},
+            "sent_all_mono_ns": self._sent_all_ns,
             "highest_acknowledged": [[p, q, last] for (p, q), last in self._notes.highest_acknowledged.items()],
         }

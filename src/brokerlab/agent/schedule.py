@@ -29,10 +29,22 @@ class Schedule:
 
     `producer` is this producer's number and `producers` how many there are in the cell: they are staggered by equal
     parts of one gap so that together they are as even as one producer would be. Poisson producers differ by seed.
+    With `messages`, no more than so many are due in the measure phase.
     """
 
-    def __init__(self, plan: SchedulePlan, phases: PhasesPlan, *, seed: int, producer: int, producers: int) -> None:
+    def __init__(
+        self,
+        plan: SchedulePlan,
+        phases: PhasesPlan,
+        *,
+        seed: int,
+        producer: int,
+        producers: int,
+        messages: int | None = None,
+    ) -> None:
         self.end_ns = round((phases.warm_up_s + phases.measure_s) * SECOND_NS)
+        self._warm_up_ns = round(phases.warm_up_s * SECOND_NS)
+        self._left = self._messages = messages
         self._plan = plan
         self._last_ns = 0
         self._over = False
@@ -40,8 +52,13 @@ class Schedule:
 
     def expected_by(self, offset_ns: int) -> int:
         """How many are due by then: exactly but for Poisson arrivals, of which this is the mean."""
-        elapsed_s = min(max(offset_ns, 0), self.end_ns) / SECOND_NS
-        return int(_cumulative(self._plan, self.end_ns / SECOND_NS, elapsed_s))
+        reached = self._reached(min(max(offset_ns, 0), self.end_ns))
+        if self._messages is not None:
+            reached = min(reached, self._reached(self._warm_up_ns) + self._messages)
+        return reached
+
+    def _reached(self, offset_ns: int) -> int:
+        return int(_cumulative(self._plan, self.end_ns / SECOND_NS, offset_ns / SECOND_NS))
 
     def due_offsets_ns(self, count: int) -> Int64s:
         """The next `count` due times; fewer, and from then on none, when the measure phase ends before."""
@@ -53,6 +70,10 @@ class Schedule:
             offsets[0] = max(int(offsets[0]), self._last_ns)
             np.maximum.accumulate(offsets, out=offsets)
         within = int(np.searchsorted(offsets, self.end_ns, side="left"))
+        if self._left is not None:
+            warming_up = int(np.searchsorted(offsets[:within], self._warm_up_ns, side="left"))
+            within = min(within, warming_up + self._left)
+            self._left -= within - warming_up
         if within < count:
             self._over = True
             offsets = offsets[:within]

@@ -27,6 +27,10 @@ class Seconds:
         unix_ns = now_ns + self._unix_minus_mono_ns
         return (unix_ns // SECOND_NS + 1) * SECOND_NS - self._unix_minus_mono_ns
 
+    def end_measure(self, mono_ns: int) -> None:
+        """The measure phase ended then, before its time: the number of messages was reached."""
+        self._end_ns = min(self._end_ns, max(mono_ns, self._measure_from_ns))
+
     def phase(self, mono_ns: int) -> str:
         if mono_ns < self._measure_from_ns:
             return "warm_up"

@@ -43,6 +43,8 @@ class SenderState:
         "in_flight",
         "index",  # number of the next message
         "last_expiry_ns",
+        "left",  # messages still to be sent in the measure phase of a closed loop, where their number ends it
+        "measure_from_ns",
         "noted",  # position in the due times up to which `due` is counted
         "settled_since",
         "tick_ns",  # how long to wait before the client is asked again
@@ -50,7 +52,8 @@ class SenderState:
 
     def __init__(self, tick_ns: int) -> None:
         self.at = self.buffer_full = self.free_since_ns = self.in_flight = self.index = 0
-        self.last_expiry_ns = self.noted = self.settled_since = 0
+        self.last_expiry_ns = self.measure_from_ns = self.noted = self.settled_since = 0
+        self.left = NEVER_NS
         self.tick_ns = tick_ns
 
 
@@ -66,6 +69,7 @@ class Sender:
         self._window = producers.schedule.window
         self._limit = self._window or producers.window_limit
         self._timeout_ns = round(producers.send_timeout_s * 1e9)
+        self._messages = producers.messages_of(number)
         cell_partitions = len(plan.destinations) * plan.partitions
         self._pool = PayloadPool(
             producers.payload,
@@ -92,6 +96,7 @@ class Sender:
         self._no_more_due = False
         self._unsent, self._unsent_index = self._due, 0
         self.state = self._new_state(plan.tick_ns)
+        self.state.left = NEVER_NS if self._messages is None else self._messages
         self.is_full = False  # the client took fewer than it was offered in the last step
         self._offer_most = BLOCK_MOST
         self._errors: dict[str, int] = {}
@@ -109,9 +114,15 @@ class Sender:
         self._start_ns = start_ns
         self.end_ns = measure_from_ns + round(phases.measure_s * 1e9)
         self.ledger.start(unix_minus_mono_ns, measure_from_ns)
+        self.state.measure_from_ns = measure_from_ns
         if self._window is None:
             self._schedule = Schedule(
-                plan.producers.schedule, phases, seed=plan.seed, producer=self.number, producers=plan.producers_in_cell
+                plan.producers.schedule,
+                phases,
+                seed=plan.seed,
+                producer=self.number,
+                producers=plan.producers_in_cell,
+                messages=self._messages,
             )
             self._refill()
 
@@ -221,8 +232,12 @@ class Sender:
         if now_ns >= self.end_ns:
             return
         stop_ns = min(until_ns, self.end_ns)
-        while (free := self._window - self.state.in_flight) >= _room_wanted(self._window):
-            taken, asked = self._send(free, now_ns)
+        while (free := self._window - self.state.in_flight) >= min(_room_wanted(self._window), self._left(now_ns)):
+            if self._left(now_ns) == 0:
+                return
+            taken, asked = self._send(min(free, self._left(now_ns)), now_ns)
+            if now_ns >= self.state.measure_from_ns:
+                self.state.left -= taken
             if taken < asked or asked == 0:
                 self._note_full()
                 return
@@ -231,6 +246,10 @@ class Sender:
             now_ns = time.monotonic_ns()
             if now_ns >= stop_ns:
                 return
+
+    def _left(self, now_ns: int) -> int:
+        """Messages that may still be sent; in the warm-up as many as you like."""
+        return self.state.left if now_ns >= self.state.measure_from_ns else NEVER_NS
 
     def _note_full(self) -> None:
         self.state.buffer_full += 1
@@ -286,10 +305,21 @@ class Sender:
         return max(waiting - self.state.at, self._schedule.expected_by(now_ns - self._start_ns) - self.state.index)
 
     def has_sent_all(self, now_ns: int) -> bool:
-        """The measure phase is over and so is what was due in it, or the grace time for that."""
+        """The measure phase is over and so is what was due in it, or the grace time for that; or the number of messages
+        that ends it was sent."""
+        if self.has_sent_its_number():
+            return True
         if now_ns < self.end_ns:
             return False
         return self.state.at == len(self._due) or now_ns >= self.end_ns + GRACE_NS
+
+    def has_sent_its_number(self) -> bool:
+        """Whether a number of messages was to be sent, and all of them were."""
+        if self._messages is None:
+            return False
+        if self._window is not None:
+            return bool(self.state.left == 0)
+        return self._no_more_due and self.state.at == len(self._due)
 
     def end_sending(self) -> None:
         """Send nothing more. What is due and not counted is for `note_the_unsent`."""

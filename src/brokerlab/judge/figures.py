@@ -10,7 +10,7 @@ from brokerlab.judge.course_figures import course, taken_in
 from brokerlab.judge.minute_figures import minute_rates
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.metrics import COSTS, COUNTS
-from brokerlab.model.plan import Phase
+from brokerlab.model.plan import Phase, Role
 from brokerlab.model.quantiles import SUMMARY_QUANTILES
 from brokerlab.results.tables import NO_GROUP, OF_SENDS
 
@@ -27,7 +27,7 @@ def measured_bounds(rates: Iterable[Row]) -> dict[ExecutionId, tuple[int, int]]:
     """First and last whole second of the measure phase; see pipeline.rates.measured_seconds."""
     labelled: dict[ExecutionId, list[int]] = defaultdict(list)
     for row in rates:
-        if row["phase"] == Phase.MEASURE.value:
+        if row["phase"] == Phase.MEASURE.value and row["role"] == Role.PRODUCER.value:
             labelled[ExecutionId.of(row)].append(row["second_unix_s"])
     return {key: (min(s), max(min(s), max(s) - 1)) for key, s in labelled.items()}
 

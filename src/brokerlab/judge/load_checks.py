@@ -57,13 +57,32 @@ def load_not_scheduled(f: Findings) -> Iterable[Found]:
         schedule = cell.producers.schedule
         if schedule.arrival != "uniform" or schedule.rate_per_s is None or not f.is_finished(execution):
             continue
-        planned = schedule.rate_per_s * cell.producers.count * (cell.phases.warm_up_s + cell.phases.measure_s)
+        rate_per_s, messages = schedule.rate_per_s * cell.producers.count, cell.producers.messages
+        measured = rate_per_s * cell.phases.measure_s
+        planned = rate_per_s * cell.phases.warm_up_s + (measured if messages is None else min(measured, messages))
         share = totals["due"] / planned
         if share < limits.ACHIEVED_SHARE:
             text = (
                 f"the agents scheduled {totals['due']:,} messages where the plan asks for {planned:,.0f} ({share:.1%})"
             )
             yield Found(execution, text, share, limits.ACHIEVED_SHARE)
+
+
+@check(
+    "number_not_reached", weight="note", cause="load", affects=RATES_AND_LATENCIES,
+    rule="producers.messages: fewer were sent when phases.measure was over",
+)  # fmt: skip
+def number_not_reached(f: Findings) -> Iterable[Found]:
+    sent: dict[ExecutionId, int] = defaultdict(int)
+    for row in f.rows("latency_per_phase"):  # every message that was sent in the phase has a send_delay
+        if row["measure"] == "send_delay" and row["phase"] == Phase.MEASURE.value and row["repeat"]:
+            sent[ExecutionId.of(row)] += row["count"]
+    for execution, count in sorted(sent.items(), key=lambda item: str(item[0])):
+        cell = f.cell(execution.cell)
+        wanted = cell.producers.messages
+        if wanted is not None and count < wanted and f.is_finished(execution):
+            text = f"{count:,} of {wanted:,} messages were sent when {cell.phases.measure_s:g} s were over"
+            yield Found(execution, text, count, wanted)
 
 
 @check(

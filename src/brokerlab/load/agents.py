@@ -62,6 +62,12 @@ class Agents:
         """Until these agents have ended by themselves, their evidence on disk."""
         self._follow(lambda: set(names) <= self.done.keys(), within_s, "agents to finish")
 
+    def end_measure(self, names: list[str]) -> None:
+        """Tell these agents when the producers had sent everything: then measure ended, if not before."""
+        sent_all = [result["sent_all_mono_ns"] for result in self.done.values() if "sent_all_mono_ns" in result]
+        for name in names if sent_all else ():
+            self._agents[name].tell("measured", end_mono_ns=max(sent_all))
+
     def finish(self, names: list[str]) -> None:
         """Ask these agents to stop what they do, save and end."""
         for name in names:

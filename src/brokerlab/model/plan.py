@@ -57,12 +57,15 @@ class PayloadPlan(Frozen):
     random: bytes of which the share `compressibility` is compressible; `sizes` has one entry, or several for a mix.
     file:   the whole file is one message body; `sizes` is empty.
     lines:  each line of the file is one message body; `sizes` is empty. `read_in_ram=False` reads while sending.
+
+    Producers share the file at `path`, or have their own: producer i the file at paths[i % len(paths)].
     """
 
     kind: Literal["random", "file", "lines"] = "random"
     sizes: tuple[SizeShare, ...] = ()
     compressibility: float = 0.0
     path: str | None = None
+    paths: tuple[str, ...] = ()
     read_in_ram: bool = True
 
 
@@ -97,6 +100,13 @@ class ProducersPlan(Frozen):
     keys: KeysPlan | None = None
     window_limit: int = 100_000  # open loop: most unacknowledged messages per producer before it counts `buffer_full`
     send_timeout_s: float = 30.0  # no word about a message after this long: its outcome is unknown
+    messages: int | None = (
+        None  # of all producers: the measure phase ends when so many were sent in it, or with its time
+    )
+
+    def messages_of(self, producer: int) -> int | None:
+        """How many of `messages` this producer sends."""
+        return None if self.messages is None else self.messages // self.count + (producer < self.messages % self.count)
 
 
 class ConsumersPlan(Frozen):

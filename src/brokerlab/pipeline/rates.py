@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerlab.model.phases import MEASURE, PHASES
+from brokerlab.model.plan import Role
 
 KEY = ("cell", "repeat", "second_unix_s", "role", "group")
 COUNTERS = ("sent", "acknowledged", "rejected", "unknown", "received", "bytes", "buffer_full", "cpu_ns")
@@ -52,9 +53,11 @@ def measured_seconds(rates: pa.Table) -> tuple[int, int] | None:
     """First and last of the whole seconds of the measure phase of an execution; None without one.
 
     A second is labelled with the phase at its start, so the last one labelled `measure` may run into the drain: it is
-    left out. A phase of one second keeps it.
+    left out. A phase of one second keeps it. Producers know when it ends; consumers learn it a little later where a number
+    of messages decides.
     """
-    seconds = rates.filter(pc.equal(rates["phase"], MEASURE))["second_unix_s"]
+    measured = pc.and_(pc.equal(rates["phase"], MEASURE), pc.equal(rates["role"], Role.PRODUCER.value))
+    seconds = rates.filter(measured)["second_unix_s"]
     if not len(seconds):
         return None
     first, last = pc.min(seconds).as_py(), pc.max(seconds).as_py()

@@ -108,12 +108,14 @@ def _producers_plan(producers: Producers, folder: FilePath) -> ProducersPlan:
             sizes=_sizes(producers) if payload.kind == "random" else (),
             compressibility=payload.compressibility or 0.0,
             path=None if payload.file is None else str((folder / payload.file).absolute()),
+            paths=tuple(str((folder / file).absolute()) for file in payload.files or ()),
             read_in_ram=payload.read_in_ram is not False,
         ),
         keys=None
         if producers.keys is None
         else KeysPlan(count=producers.keys.count, distribution=producers.keys.distribution),
         send_timeout_s=producers.send_timeout,
+        messages=producers.messages,
     )
 
 

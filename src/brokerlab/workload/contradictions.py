@@ -34,7 +34,7 @@ def contradictions(workload: Workload, folder: FilePath) -> Found:
         yield ("destinations", "partitions"), f"must be at most {LANES_MOST:,} over all destinations together"
     yield from _of_producers(workload.producers)
     yield from _of_sizes(workload.producers)
-    yield from _of_payload(workload.producers.payload, workload.producers.message is not None, folder)
+    yield from _of_payload(workload.producers, folder)
     yield from _of_consumers(workload.consumers)
     yield from _of_faults(workload)
     yield from machine_problems(workload)
@@ -56,6 +56,8 @@ def _of_producers(producers: Producers) -> Found:
         yield (*at, "rate"), "is missing: give rate (open loop) or window (closed loop)"
     if producers.window is not None and producers.rate is None and producers.arrival is not None:
         yield (*at, "arrival"), "has no meaning in a closed loop (window): acknowledgements decide when to send"
+    if producers.messages is not None and producers.messages < producers.count:
+        yield (*at, "messages"), f"must be at least one for each producer ({producers.count})"
     if producers.agents > producers.count:
         yield (*at, "agents"), f"must be at most the number of producers ({producers.count})"
     arrival = producers.arrival
@@ -84,27 +86,44 @@ def _of_sizes(producers: Producers) -> Found:
                 yield ("producers", "message", i, "size"), message
 
 
-def _of_payload(payload: Payload, has_message: bool, folder: FilePath) -> Found:
-    at = ("producers", "payload")
+def _of_payload(producers: Producers, folder: FilePath) -> Found:
+    payload, at = producers.payload, ("producers", "payload")
     if payload.kind == "random":
-        if payload.file is not None:
-            yield (*at, "file"), "is not used by kind random: set kind to lines or file"
+        for field in ("file", "files"):
+            if getattr(payload, field) is not None:
+                yield (*at, field), "is not used by kind random: set kind to lines or file"
     else:
-        if has_message:
+        if producers.message is not None:
             yield ("producers", "message"), f"cannot be chosen for payload kind {payload.kind}: the file decides it"
         if payload.compressibility is not None:
             yield (*at, "compressibility"), "is only for kind random"
-        if payload.file is None:
-            yield (*at, "file"), f"is missing: kind {payload.kind} sends a data file"
-        elif not (folder / payload.file).is_file():
-            yield (*at, "file"), f"no such file: {folder / payload.file}"
+        yield from _of_data_files(payload, producers.count, folder)
     if payload.read_in_ram is not None and payload.kind != "lines":
         yield (*at, "read_in_ram"), "is only for kind lines"
+
+
+def _of_data_files(payload: Payload, producers: int, folder: FilePath) -> Found:
+    at = ("producers", "payload")
+    if payload.file is not None and payload.files is not None:
+        yield (*at, "files"), "cannot be given together with file: one file for all producers, or one for each"
+    elif payload.file is None and payload.files is None:
+        yield (*at, "file"), f"is missing: kind {payload.kind} sends a data file"
+    if payload.file is not None and not (folder / payload.file).is_file():
+        yield (*at, "file"), f"no such file: {folder / payload.file}"
+    for i, file in enumerate(payload.files or ()):
+        if not (folder / file).is_file():
+            yield (*at, "files", i), f"no such file: {folder / file}"
+    if payload.files == ():
+        yield (*at, "files"), "must not be empty: name a file for each producer"
+    if len(payload.files or ()) > producers:
+        yield (*at, "files"), f"must be at most as many as there are producers ({producers})"
 
 
 def _of_faults(workload: Workload) -> Found:
     targets: list[str] = []
     for i, fault in enumerate(workload.faults):
+        if workload.producers.messages is not None:
+            yield ("faults", i), "cannot be planned with producers.messages: measure may have ended before"
         if fault.at >= workload.phases.measure:
             yield ("faults", i, "at"), f"must be before the end of measure ({workload.phases.measure:g} s)"
         if fault.kill in targets and fault.kill not in ROLES:

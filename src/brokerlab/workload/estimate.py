@@ -50,7 +50,7 @@ def mean_message_bytes(cell: CellPlan) -> float | None:
 
 def execution_seconds(cell: CellPlan) -> float:
     start_s = 0.0 if cell.endpoint else START_S_PER_NODE * cell.nodes
-    return start_s + cell.phases.warm_up_s + cell.phases.measure_s + AROUND_S
+    return start_s + _active_s(cell) + AROUND_S
 
 
 def estimate(plan: RunPlan) -> Estimate:
@@ -75,15 +75,28 @@ def _starts_saved_s(planned: list[CellPlan]) -> float:
 
 
 def _active_s(cell: CellPlan) -> float:
-    return cell.phases.warm_up_s + cell.phases.measure_s
+    """Warm-up and measure; a number of messages ends measure before its time where the rate is known."""
+    messages, rate = cell.producers.messages, mean_rate_per_s(cell)
+    measure_s = cell.phases.measure_s
+    if messages is not None and rate:
+        measure_s = min(measure_s, messages / rate)
+    return cell.phases.warm_up_s + measure_s
+
+
+def _messages(cell: CellPlan) -> float | None:
+    """Sent in one execution; None where a closed loop decides."""
+    rate, messages = mean_rate_per_s(cell), cell.producers.messages
+    if rate is not None:
+        return rate * _active_s(cell)
+    return messages if not cell.phases.warm_up_s else None
 
 
 def _broker_data_bytes(cell: CellPlan) -> float | None:
-    rate, size = mean_rate_per_s(cell), mean_message_bytes(cell)
-    if rate is None or size is None:
+    messages, size = _messages(cell), mean_message_bytes(cell)
+    if messages is None or size is None:
         return None
     copies = cell.nodes if cell.durability in (Durability.L1, Durability.L2) else 1
-    return rate * size * _active_s(cell) * copies
+    return messages * size * copies
 
 
 def _evidence_bytes(cell: CellPlan) -> float:
@@ -91,5 +104,5 @@ def _evidence_bytes(cell: CellPlan) -> float:
     always = agents * EVIDENCE_BYTES_PER_AGENT_S * _active_s(cell)
     if not cell.keep_messages:
         return always
-    rows = (mean_rate_per_s(cell) or 0.0) * _active_s(cell) * (1 + cell.consumers.groups)
+    rows = (_messages(cell) or 0.0) * (1 + cell.consumers.groups)
     return always + rows * MESSAGE_EVIDENCE_BYTES

@@ -35,6 +35,7 @@ RATE_MOST_PER_S = 1e9
 DURATION_MOST_S = 30 * 86_400.0
 MESSAGE_BYTES_MOST = 256 << 20
 COUNT_MOST = 10_000_000
+MESSAGES_MOST = 10**12
 USER_PATTERN = r"^[A-Za-z0-9._@-]{1,64}$"  # stands in configuration files of every kind, so nothing that needs quotes
 ALL = "all"  # every server broker that runs here and can do what the workload asks
 
@@ -233,6 +234,9 @@ class Payload(Frozen):
     kind: Literal["random", "file", "lines"] = Field("random", description="What a message is filled with.")
     compressibility: float | None = Field(None, ge=0, le=1, description="Share of a random body that compresses away.")
     file: str | None = Field(None, description="Data file of kind file or lines, relative to the workload file.")
+    files: tuple[str, ...] | None = Field(
+        None, description="Instead of file: data files, one for each producer, in turn."
+    )
     read_in_ram: Annotated[bool, Field(strict=True)] | None = Field(
         None, description="lines: read the whole file first (true), or while sending (false)."
     )
@@ -248,6 +252,10 @@ class Producers(Frozen):
     agents: Count = Field(1, description="Processes the producers are spread over.")
     rate: Rate | None = Field(None, description="Total messages a second over all producers (open loop).")
     window: Count | None = Field(None, description="Unacknowledged messages per producer at once (closed loop).")
+    messages: Annotated[int, Field(strict=True, ge=1, le=MESSAGES_MOST)] | None = Field(
+        None,
+        description="Total over all producers: measure ends when so many were sent in it, or after phases.measure.",
+    )
     arrival: Arrival | None = Field(None, description="How messages are spread in time (default: uniform).")
     message: Message | None = Field(None, description="Bytes of a message, or a mix of sizes (default: 1KiB).")
     payload: Payload = Field(default=Payload.model_validate({}), description="What messages are filled with.")
@@ -272,7 +280,7 @@ class Consumers(Frozen):
 
 class Phases(Frozen):
     warm_up: Seconds = Field(5.0, ge=0, description="Load before measuring.")
-    measure: Seconds = Field(gt=0, description="What results are computed from.")
+    measure: Seconds = Field(gt=0, description="What results are computed from; with producers.messages, the longest.")
     drain_limit: Seconds = Field(30.0, ge=0, description="How long consumers may still receive afterwards.")
 
 

@@ -36,6 +36,7 @@ producers:
   agents: 1                     # processes they are spread over
   rate: 5_000/s                 # total over all producers, open loop: send times are fixed in advance
   # window: 1_000               # instead of rate, closed loop: unacknowledged messages per producer
+  # messages: 1_000_000         # in all: measure ends when so many were sent in it, at the latest after phases.measure
   arrival: uniform              # or poisson
   # arrival: {burst: {rate: 50_000/s, length: 1s, every: 10s}}    # producers.rate in between
   # arrival: {ramp: {to: 20_000/s}}                               # from producers.rate, linearly
@@ -46,6 +47,7 @@ producers:
     compressibility: 0.0        # share of the body that compresses away
     # kind: lines               # each line of a data file is one message (leave out message and compressibility)
     # file: sensors.tsv         # relative to this file
+    # files: [a.tsv, b.tsv]     # instead: one for each producer
     # read_in_ram: true         # false reads the file while sending
   # keys: {count: 1_000, distribution: zipf}                      # keys decide the partition
   send_timeout: 30s             # without an answer for this long, the outcome is unknown

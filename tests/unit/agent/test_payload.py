@@ -207,6 +207,20 @@ def test_a_file_too_large_for_memory_is_refused_with_the_way_out(tmp_path):
         pool_of(PayloadPlan(kind="lines", path=str(path)))
 
 
+@pytest.mark.parametrize("read_in_ram", [True, False])
+def test_producers_have_their_own_files_in_turn(tmp_path, read_in_ram):
+    for name in ("first", "second"):
+        (tmp_path / name).write_text(f"{name} line\n")
+    paths = (str(tmp_path / "first"), str(tmp_path / "second"))
+    plan = PayloadPlan(kind="lines", paths=paths, read_in_ram=read_in_ram)
+    bodies = []
+    for producer in range(3):
+        pool = pool_of(plan, producer=producer)
+        bodies.append(messages(pool)[0][HEADER_BYTES:])
+        pool.close()
+    assert bodies == [b"first line", b"second line", b"first line"]
+
+
 def test_an_empty_data_file_is_refused(tmp_path):
     path = tmp_path / "empty.txt"
     path.touch()

@@ -36,8 +36,10 @@ plans = st.one_of(
 )
 
 
-def schedule(plan: SchedulePlan, *, seed: int = 7, producer: int = 0, producers: int = 1) -> Schedule:
-    return Schedule(plan, PHASES, seed=seed, producer=producer, producers=producers)
+def schedule(
+    plan: SchedulePlan, *, seed: int = 7, producer: int = 0, producers: int = 1, messages: int | None = None
+) -> Schedule:
+    return Schedule(plan, PHASES, seed=seed, producer=producer, producers=producers, messages=messages)
 
 
 def everything(of: Schedule, chunk: int = 1000) -> np.ndarray:
@@ -49,6 +51,16 @@ def everything(of: Schedule, chunk: int = 1000) -> np.ndarray:
 
 def steady(rate: float) -> SchedulePlan:
     return SchedulePlan(arrival="uniform", rate_per_s=rate)
+
+
+@given(plan=plans, messages=st.integers(1, 20_000), chunk=st.integers(1, 3000))
+def test_a_number_of_messages_ends_the_measure_phase_and_changes_nothing_before(plan, messages, chunk):
+    whole = everything(schedule(plan))
+    warming_up = int((whole < SECOND_NS).sum())
+    of = schedule(plan, messages=messages)
+    assert everything(of, chunk).tolist() == whole[: warming_up + messages].tolist()
+    assert of.due_offsets_ns(10).tolist() == []
+    assert of.expected_by(END_NS) <= schedule(plan).expected_by(SECOND_NS) + messages
 
 
 @given(plan=plans, producer=st.integers(0, 6), chunks=st.lists(st.integers(1, 700), min_size=1, max_size=8))

@@ -218,6 +218,80 @@ def test_open_loop_with_keys_and_a_file_read_while_sending(tmp_path: Path) -> No
     assert {key for _, _, key in life["taken"].values()} == {k.to_bytes(4, "big") for k in range(50)}
 
 
+@pytest.mark.parametrize("room", [20, 100_000])
+def test_open_loop_with_a_number_of_messages(tmp_path: Path, room: int) -> None:
+    """3,500 are due in the warm-up, which counts for nothing."""
+    producers = ProducersPlan(
+        count=1, agents=1, schedule=SchedulePlan(rate_per_s=7_000), payload=SIZES, send_timeout_s=1, messages=5_000
+    )
+    life = compare(producers, room, tmp_path)
+    assert life["totals"]["due"] == 8_500
+    if room > 20:
+        assert life["totals"]["sent"] == 8_500
+
+
+class AnswersAll:
+    """Of a Client: no message is silent or fails."""
+
+    def ready(self: Any) -> list[tuple[int, int]]:
+        now = [i for i, at in self.open.items() if at <= self.tick]
+        for i in now:
+            del self.open[i]
+        return [(i, 0) for i in now]
+
+
+class AnsweringPythonClient(AnswersAll, PythonClient): ...
+
+
+class AnsweringCClient(AnswersAll, CClient): ...
+
+
+def closed_plan(messages: int, window: int, tmp_path: Path) -> AgentPlan:
+    """Half a second of warm-up; the limit of measure is never reached."""
+    schedule = SchedulePlan(arrival="closed", window=window)
+    producers = ProducersPlan(count=1, agents=1, schedule=schedule, payload=SIZES, messages=messages)
+    phases = PhasesPlan(warm_up_s=0.5, measure_s=600, drain_limit_s=0)
+    return agent_plan(producers, tmp_path).model_copy(update={"phases": phases})
+
+
+@pytest.mark.parametrize(("messages", "window"), [(5_000, 400), (7, 400), (2_000, 1), (1, 1)])
+@pytest.mark.parametrize("client_class", [AnsweringPythonClient, AnsweringCClient])
+def test_a_closed_loop_ends_with_its_number_of_messages(
+    tmp_path: Path, client_class: type[PythonClient], messages: int, window: int
+) -> None:
+    client = client_class(10_000)
+    of = sender(closed_plan(messages, window, tmp_path), 0, client)
+    of.begin(time.monotonic_ns() - 600_000_000, OFFSET_NS)
+    while not of.has_sent_its_number():
+        assert not of.has_sent_all(time.monotonic_ns())
+        assert client.tick < 1_000_000
+        client.tick += 1
+        of.step(time.monotonic_ns(), NEVER_NS)
+    assert of.has_sent_all(time.monotonic_ns())
+    for _ in range(10):
+        client.tick += 1
+        of.step(time.monotonic_ns(), NEVER_NS)
+    assert of.is_settled()
+    assert len(client.taken) == of.totals().acknowledged == messages
+    assert client.most_open <= window
+    of.close(0)
+
+
+@pytest.mark.parametrize("client_class", [AnsweringPythonClient, AnsweringCClient])
+def test_the_warm_up_of_a_closed_loop_does_not_count(tmp_path: Path, client_class: type[PythonClient]) -> None:
+    client = client_class(1000)
+    of = sender(closed_plan(120, 50, tmp_path), 0, client)
+    start_ns = time.monotonic_ns()
+    of.begin(start_ns, OFFSET_NS)
+    while not of.has_sent_its_number():
+        client.tick += 1
+        of.step(time.monotonic_ns(), time.monotonic_ns())
+    measured = headers_of(client)["scheduled_mono_ns"] >= start_ns + 500_000_000
+    assert int(measured.sum()) == 120
+    assert int((~measured).sum()) > 120
+    of.close(0)
+
+
 @pytest.mark.parametrize("client_class", [PythonClient, CClient])
 def test_in_a_closed_loop_a_message_is_scheduled_when_it_is_handed_over(
     tmp_path: Path, client_class: type[PythonClient]

@@ -122,6 +122,21 @@ def test_a_data_file_is_found_beside_the_workload(plan, tmp_path):
     )
 
 
+def test_a_number_of_messages_is_divided_among_the_producers(plan):
+    producers = plan(SMALL.replace("rate: 100/s", "window: 5, count: 3, messages: 1_000")).cells[0].producers
+    assert producers.messages == 1000
+    assert [producers.messages_of(i) for i in range(3)] == [334, 333, 333]
+    assert plan(SMALL).cells[0].producers.messages_of(0) is None
+
+
+def test_each_producer_may_have_a_data_file_of_its_own(plan, tmp_path):
+    for name in ("a.tsv", "b.tsv"):
+        (tmp_path / name).write_text("x\n")
+    text = SMALL.replace("{rate: 100/s}", "{rate: 100/s, count: 2, payload: {kind: lines, files: [a.tsv, b.tsv]}}")
+    payload = plan(text).cells[0].producers.payload
+    assert (payload.path, payload.paths) == (None, (str(tmp_path / "a.tsv"), str(tmp_path / "b.tsv")))
+
+
 def test_a_sweep_makes_a_cell_for_every_broker_and_combination(plan):
     text = SMALL.replace("broker: able", "brokers: [able, other]")
     run = plan(text + "sweep:\n  producers.rate: [1_000/s, 2k/s]\n  cluster.nodes: [1]\n  durability: [L3, L4]\n")

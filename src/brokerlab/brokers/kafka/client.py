@@ -9,12 +9,24 @@ from brokerlab.brokers.kafka.settings import CONSUMER_SETTINGS, PRODUCER_SETTING
 from brokerlab.model.plan import AgentPlan, Endpoint
 
 _MOST_KBYTES = "2147483647"
+COMMIT_INTERVAL = "auto.commit.interval.ms"
+_COMMIT_EVERY_MS = "100"  # a commit is a write to Kafka too
+NEVER_NS = 1 << 62
 
 
 def window(plan: AgentPlan) -> int:
     """Most messages a producer may have unacknowledged: where a driver stops taking."""
     assert plan.producers is not None
     return max(plan.producers.schedule.window or 0, plan.producers.window_limit)
+
+
+def commit_every_ns(plan: AgentPlan) -> int:
+    """How often a consumer commits positions while it reads, whoever asks for it: at every receive where each message is
+    acknowledged; otherwise after `auto.commit.interval.ms`, of which 0 means not before it closes, as in librdkafka."""
+    assert plan.consumers is not None
+    if plan.consumers.acknowledge == "each":
+        return 0
+    return int(plan.client_settings.get(COMMIT_INTERVAL, _COMMIT_EVERY_MS)) * 1_000_000 or NEVER_NS
 
 
 def producer_properties(plan: AgentPlan) -> dict[str, str]:
@@ -46,6 +58,7 @@ def consumer_properties(plan: AgentPlan) -> dict[str, str]:
         "group.id": plan.group,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": "true" if automatic else "false",
+        COMMIT_INTERVAL: _COMMIT_EVERY_MS,
         # `range` would give all one-partition topics to the first consumer.
         "partition.assignment.strategy": "roundrobin",
         # The default of 1000 ms leaves a fast consumer without messages whenever its queue was full for a moment.

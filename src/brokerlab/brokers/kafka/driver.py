@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from brokerlab.brokers.kafka.backlog import NOTHING_RECEIVED, Backlog, assigned_partitions
-from brokerlab.brokers.kafka.client import consumer_properties, producer_properties, window
+from brokerlab.brokers.kafka.client import (
+    NEVER_NS,
+    commit_every_ns,
+    consumer_properties,
+    producer_properties,
+    window,
+)
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
 from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.brokers.kit.settling import Settling
@@ -20,8 +26,6 @@ from brokerlab.model.plan import AgentPlan
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
-
-COMMIT_EVERY_NS = 100_000_000  # a commit is a write to Kafka too: ten a second, as the native path
 
 
 def path() -> str:
@@ -118,8 +122,8 @@ class PythonConsumer:
         self._backlog = Backlog(plan, mine)
         self._client.assign([TopicPartition(*one) for one in mine])
         self._automatic = plan.consumers.acknowledge == "automatic"
-        self._commit_every_ns = 0 if plan.consumers.acknowledge == "each" else COMMIT_EVERY_NS
-        self._next_commit_ns = 0
+        self._commit_every_ns = commit_every_ns(plan)
+        self._next_commit_ns = NEVER_NS if self._commit_every_ns == NEVER_NS else 0
         self._uncommitted = False
         self._closed = False
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from brokerlab.brokers.kafka.backlog import Backlog, assigned_partitions
+from brokerlab.brokers.kafka.client import COMMIT_INTERVAL
 from brokerlab.brokers.kafka.driver_native import NativeConsumer
 from brokerlab.brokers.kafka.following import ClientInC, Following
 from brokerlab.brokers.kafka.leaders import Leaders
@@ -41,11 +42,13 @@ _FETCH = (
 _CHECK, _RECEIVE_BUFFER = "check.crcs", "socket.receive.buffer.bytes"
 # About queues that are not there, members of a group that are assigned, or the connection for the group's positions.
 _WITHOUT_MEANING = names("""
-    auto.commit.interval.ms fetch.queue.backoff.ms group.protocol heartbeat.interval.ms max.poll.interval.ms
+    fetch.queue.backoff.ms group.protocol heartbeat.interval.ms max.poll.interval.ms
     partition.assignment.strategy queued.max.messages.kbytes queued.min.messages session.timeout.ms
     socket.nagle.disable
 """)
-_KNOWN = _WITHOUT_MEANING | {_CHECK, _RECEIVE_BUFFER} | {name for names in _FETCH for name in names[:2]}
+_KNOWN = (
+    _WITHOUT_MEANING | {_CHECK, _RECEIVE_BUFFER, COMMIT_INTERVAL} | {name for names in _FETCH for name in names[:2]}
+)
 
 
 def can_read(plan: AgentPlan) -> bool:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from brokerlab.brokers.contract import NativeCalls
 from brokerlab.brokers.kafka.backlog import Backlog, assigned_partitions
-from brokerlab.brokers.kafka.client import consumer_properties, producer_properties
+from brokerlab.brokers.kafka.client import NEVER_NS, commit_every_ns, consumer_properties, producer_properties
 from brokerlab.brokers.kafka.outcomes import consumer_must_stop, outcome_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Block, Deliveries, Int32s, Settlements, no_deliveries
@@ -28,7 +28,6 @@ from brokerlab.native.loader import address, array_at, library, strings
 from brokerlab.native.producing import Reports, pointer, send_block
 
 PATH = "native (librdkafka through C)"
-COMMIT_EVERY_NS = 100_000_000  # acknowledging in batches: a commit is a request to the broker
 WHY_BYTES = 512
 
 
@@ -127,8 +126,8 @@ class NativeConsumer:
         assert plan.consumers is not None
         self._lib = _lib()
         self._handle = _new(self._lib.bl_kafka_consumer_new, consumer_properties(plan), plan, RECEIVE_MOST)
-        self._commit_every_ns = 0 if plan.consumers.acknowledge == "each" else COMMIT_EVERY_NS
-        self._next_commit_ns = 0
+        self._commit_every_ns = commit_every_ns(plan)
+        self._next_commit_ns = NEVER_NS if self._commit_every_ns == NEVER_NS else 0
         lanes = len(plan.destinations) * plan.partitions
         self._received = array_at(self._lib.bl_kafka_positions(self._handle), ctypes.c_int64, lanes)
         self._acknowledged = np.full(lanes, -1, np.int64)

@@ -165,6 +165,10 @@ def problems(cell: CellPlan) -> list[CellProblem]:
         said = one_of("all", "-1", "1", "0")(cell.client_settings.get(name, "all"))
         if said is not None:
             found.append(CellProblem(("client_settings", name), said, cell.client_settings[name]))
+    interval = cell.client_settings.get("auto.commit.interval.ms", "0")
+    if not interval.isdecimal() or int(interval) > 86_400_000:
+        said = "must be a whole number of milliseconds, at most 86400000; 0: positions are committed at the end only"
+        found.append(CellProblem(("client_settings", "auto.commit.interval.ms"), said, interval))
     if all(name in cell.client_settings for name in _ACKS_NAMES):
         said = "acks and request.required.acks are two names of one setting; give one"
         found.append(CellProblem(("client_settings",), said))

@@ -135,9 +135,13 @@ class ReconnectingProducer(Reconnecting[AnyLink]):
         else:
             try:
                 self._link.pump()
+                self._pumped(self._link)
             except OSError as e:
                 self._lose(e)
         return self._settling.take()
+
+    def _pumped(self, link: AnyLink) -> None:
+        """What could be sent was sent: for protocols in which that settles a message."""
 
     def watched(self) -> list[tuple[int, bool]]:
         return [] if self._link is None else [self._link.watched()]

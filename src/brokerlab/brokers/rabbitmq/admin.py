@@ -12,7 +12,14 @@ from brokerlab.brokers.kit.http_reader import as_text
 from brokerlab.brokers.rabbitmq.amqp import AmqpLink
 from brokerlab.brokers.rabbitmq.management import Management
 from brokerlab.brokers.rabbitmq.names import DEFAULT_GROUP, belongs_to, group_queue, stream_name
-from brokerlab.brokers.rabbitmq.settings import client_setting, confirm_window, level_of, settings_of
+from brokerlab.brokers.rabbitmq.settings import (
+    client_setting,
+    confirm_window,
+    confirms,
+    confirms_words,
+    level_of,
+    settings_of,
+)
 from brokerlab.brokers.rabbitmq.topology import declare_exchange, declare_group, declare_streams
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
@@ -112,17 +119,15 @@ class RabbitAdmin:
 
     def _of_clients(self) -> dict[str, str]:
         """What producers and consumers ask for. A latency means little without the confirm window."""
-        reported = {
-            "publisher confirms": "on",
-            "confirm window": str(confirm_window(self._cell.producers)),
-            "delivery mode": "2 (persistent)",
-        }
+        reported = confirms_words(self._cell) | {"delivery mode": "2 (persistent)"}
+        if confirms(self._cell):
+            reported["confirm window"] = str(confirm_window(self._cell.producers))
         name = "credit" if self._settings.kind == "stream" else "prefetch"
         return reported | {name: str(client_setting(self._cell, name))}
 
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
         """The weakest queue decides."""
-        because = {"publisher confirms": "on", "delivery mode": "2 (persistent)"}
+        because = confirms_words(self._cell) | {"delivery mode": "2 (persistent)"}
         if not self._management.known:
             with AmqpLink.session(self._endpoint):
                 return ComputedDurability(Durability.L4, because | {"x-queue-type": _NOT_KNOWN})

@@ -10,7 +10,8 @@ from brokerlab.brokers.rabbitmq.install import RECIPE
 from brokerlab.brokers.rabbitmq.settings import LEVELS, Kind
 
 _PROMISES: dict[Kind, str] = {
-    "classic": "the one node that has the queue has taken the message; it is written to disk soon, without fsync",
+    "classic": "the one node that has the queue has taken the message; it is written to disk soon, without fsync; with "
+    "confirms=false: it was handed to the network",
     "quorum": "a majority of the queue's members has written the message to its log and fsynced it",
     "stream": "a majority of the stream's replicas has written the message, to the operating system only",
 }

@@ -43,14 +43,15 @@ def frame_bytes(buffer: bytearray | memoryview, at: int) -> int:
 
 
 class PublishEncoder:
-    """Frames of persistent messages with `mandatory` set, to an exchange and routing key by partition.
+    """Frames of persistent messages to an exchange and routing key by partition. A `mandatory` one comes back where no
+    queue takes it.
 
     The property `timestamp` carries the message's number: RabbitMQ passes it through unread, and a message that comes
     back (basic.return) says by it which one it is.
     """
 
-    def __init__(self, routes: list[tuple[str, str]], frame_max: int) -> None:
-        self._methods = [_publish_method(exchange, key) for exchange, key in routes]
+    def __init__(self, routes: list[tuple[str, str]], frame_max: int, mandatory: bool = True) -> None:
+        self._methods = [_publish_method(exchange, key, mandatory) for exchange, key in routes]
         self._most = frame_max - FRAME_OVERHEAD
         same = len({len(m) for m in self._methods}) == 1
         self._table: Bytes | None = (
@@ -87,9 +88,9 @@ class PublishEncoder:
         return b"".join(parts)
 
 
-def _publish_method(exchange: str, key: str) -> bytes:
+def _publish_method(exchange: str, key: str, mandatory: bool) -> bytes:
     names = b"".join(bytes([len(s.encode())]) + s.encode() for s in (exchange, key))
-    payload = struct.pack(">HHH", _BASIC, _PUBLISH, 0) + names + b"\x01"  # mandatory
+    payload = struct.pack(">HHH", _BASIC, _PUBLISH, 0) + names + bytes([mandatory])
     return struct.pack(">BHI", METHOD, _CHANNEL, len(payload)) + payload + b"\xce"
 
 

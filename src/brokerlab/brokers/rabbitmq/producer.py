@@ -1,7 +1,8 @@
-"""Publishing to exchanges by AMQP 0.9.1, with confirms."""
+"""Publishing to exchanges by AMQP 0.9.1, with confirms or without."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from brokerlab.brokers.rabbitmq.amqp import PATH, AmqpLink
 from brokerlab.brokers.rabbitmq.frames import Confirms, PublishEncoder, read_confirms
 from brokerlab.brokers.rabbitmq.names import routing_key
 from brokerlab.brokers.rabbitmq.outcomes import CONFIRMS, outcome_of_return
-from brokerlab.brokers.rabbitmq.settings import client_setting, confirm_window
+from brokerlab.brokers.rabbitmq.settings import client_setting, confirm_window, confirms
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, Block, Int64s
 from brokerlab.model.plan import AgentPlan
 
@@ -26,7 +27,9 @@ class AmqpProducer(ReconnectingProducer[AmqpLink]):
     def __init__(self, plan: AgentPlan, number: int) -> None:
         assert plan.producers is not None
         super().__init__(plan, number, client_setting(plan, "pending_bytes"))
-        self.path = f"{PATH}, confirm window {confirm_window(plan.producers)}"
+        self._confirms = confirms(plan)
+        waiting = f"confirm window {confirm_window(plan.producers)}" if self._confirms else "without confirms"
+        self.path = f"{PATH}, {waiting}"
         self._routes = [(d, routing_key(p)) for d in plan.destinations for p in range(plan.partitions)]
         self._returned: dict[int, str] = {}
         self._return: tuple[int, str] | None = None  # a basic.return whose header has not come yet
@@ -35,15 +38,30 @@ class AmqpProducer(ReconnectingProducer[AmqpLink]):
     def _begin(self, link: AmqpLink) -> None:
         link.on_frames, link.on_method = self._on_frames, self._on_method
         self._unconfirmed = Unconfirmed()  # tags are counted by connection
-        self._encoder = PublishEncoder(self._routes, link.frame_max)
+        self._encoder = PublishEncoder(self._routes, link.frame_max, mandatory=self._confirms)
         self._overhead_bytes = self._encoder.overhead_bytes
-        link.call(spec.Confirm.Select(), RECONNECT_S)
+        self._written_bytes = self._last_tag = 0
+        self._leaving: deque[tuple[int, int]] = deque()
+        if self._confirms:
+            link.call(spec.Confirm.Select(), RECONNECT_S)
 
     def _room(self, link: AmqpLink) -> int:
         return 0 if link.blocked else super()._room(link)
 
     def _encode(self, block: Block) -> bytes | memoryview:
-        return self._encoder.encode(block)
+        data = self._encoder.encode(block)
+        if not self._confirms:
+            self._written_bytes += len(data)
+            self._leaving.append((self._written_bytes, len(block)))
+        return data
+
+    def _pumped(self, link: AmqpLink) -> None:
+        """Without confirms a message is acknowledged when the socket has taken its block: handed to the network, no more."""
+        gone_bytes = self._written_bytes - link.unsent_bytes
+        while self._leaving and self._leaving[0][0] <= gone_bytes:
+            _, count = self._leaving.popleft()
+            self._last_tag += count
+            self._settling.add(self._unconfirmed.confirm_up_to(self._last_tag), ACKNOWLEDGED)
 
     def _on_frames(self, view: memoryview) -> tuple[int, bool]:
         confirms = read_confirms(view)

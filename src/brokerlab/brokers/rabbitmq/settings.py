@@ -7,7 +7,7 @@ from typing import Literal
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit import durability
-from brokerlab.brokers.kit.setting_checks import looks_like, setting_problems, whole_number
+from brokerlab.brokers.kit.setting_checks import looks_like, one_of, setting_problems, whole_number
 from brokerlab.model.plan import AgentPlan, CellPlan, Durability, ProducersPlan
 
 Kind = Literal["classic", "quorum", "stream"]
@@ -36,7 +36,12 @@ CLIENT_DEFAULTS = {
     "pending_bytes": 1 << 20,  # more unsent bytes than this and `send` takes fewer
 }
 # Sixteen bits in the protocols.
-CLIENT = {"prefetch": whole_number(65_535), "credit": whole_number(65_535), "pending_bytes": whole_number(1 << 30)}
+CLIENT = {
+    "prefetch": whole_number(65_535),
+    "credit": whole_number(65_535),
+    "pending_bytes": whole_number(1 << 30),
+    "confirms": one_of("true", "on", "false", "off"),
+}
 
 
 @dataclass(frozen=True)
@@ -88,16 +93,29 @@ def client_setting(asked: AgentPlan | CellPlan, name: str) -> int:
     return int(asked.client_settings.get(name, CLIENT_DEFAULTS[name]))
 
 
+def confirms(asked: AgentPlan | CellPlan) -> bool:
+    """Whether producers wait for confirms."""
+    return asked.client_settings.get("confirms", "true") in ("true", "on")
+
+
+def confirms_words(cell: CellPlan) -> dict[str, str]:
+    """For settings read back: what an acknowledgement is."""
+    return {"publisher confirms": "on" if confirms(cell) else "off: handed to the network is all that is known"}
+
+
 def planned_durability(cell: CellPlan) -> ComputedDurability:
     """What the kind of queue and the number of nodes lead to; the truth is read back from the servers."""
     settings = settings_of(cell)
-    because = {"x-queue-type": settings.kind, "members": str(settings.members)}
+    because = {"x-queue-type": settings.kind, "members": str(settings.members)} | confirms_words(cell)
     return ComputedDurability(level_of(settings.kind, settings.members, durable=True), because)
 
 
 def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that RabbitMQ cannot do."""
     found = setting_problems(cell, SERVER, CLIENT)
+    if kind_of(cell.broker) != "classic" and "confirms" in cell.client_settings:
+        said = "is for rabbitmq-classic: what quorum queues and streams promise is in their confirms"
+        found.append(CellProblem(("client_settings", "confirms"), said, cell.client_settings["confirms"]))
     streams = cell.destinations * cell.partitions
     if kind_of(cell.broker) == "stream" and streams > MOST_STREAMS:
         said = f"{streams} streams, but one connection can have {MOST_STREAMS} at most"

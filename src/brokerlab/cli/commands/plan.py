@@ -75,11 +75,16 @@ def _cell_table(cells: tuple[CellPlan, ...]) -> list[str]:
         [
             c.cell, c.label, str(c.nodes), str(c.durability), load_text(c), str(c.producers.count),
             f"{c.consumers.groups} x {c.consumers.per_group}",
-            duration_text(c.phases.warm_up_s), duration_text(c.phases.measure_s),
+            duration_text(c.phases.warm_up_s), _measure_text(c),
         ]
         for c in cells
     ]  # fmt: skip
     return aligned([head, *rows])
+
+
+def _measure_text(cell: CellPlan) -> str:
+    messages, limit = cell.producers.messages, duration_text(cell.phases.measure_s)
+    return limit if messages is None else f"{count_text(messages)} messages, at most {limit}"
 
 
 def load_text(cell: CellPlan) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from brokerlab.brokers.kafka.admin import topic_durability
 from brokerlab.brokers.kafka.broker import BROKER
-from brokerlab.brokers.kafka.client import consumer_properties, producer_properties
+from brokerlab.brokers.kafka.client import NEVER_NS, commit_every_ns, consumer_properties, producer_properties
 from brokerlab.brokers.kafka.settings import (
     CONSUMER_SETTINGS,
     LEVELS,
@@ -233,6 +233,26 @@ def test_producer_limits_come_from_the_plan() -> None:
 @pytest.mark.parametrize(("acknowledge", "automatic"), [("automatic", "true"), ("batch", "false"), ("each", "false")])
 def test_only_automatic_acknowledgement_lets_the_client_commit(acknowledge: str, automatic: str) -> None:
     assert consumer_properties(plan(acknowledge=acknowledge))["enable.auto.commit"] == automatic
+
+
+def test_the_commit_interval_is_a_whole_number_of_milliseconds() -> None:
+    def found(value: str) -> list[str]:
+        return problems_of(cell(1, Durability.L4, client_settings={"auto.commit.interval.ms": value}))
+
+    assert found("5000") == found("0") == []
+    assert "whole number of milliseconds" in found("5s")[0]
+
+
+def test_positions_are_committed_as_often_as_asked() -> None:
+    def every_ms(acknowledge: str, interval: str | None = None) -> float:
+        given = {} if interval is None else {"auto_commit_interval_ms": interval}
+        return commit_every_ns(plan(acknowledge=acknowledge, **given)) / 1e6
+
+    ways = ("each", "batch", "automatic")
+    assert [every_ms(way) for way in ways] == [0, 100, 100]
+    assert [every_ms(way, "5000") for way in ways] == [0, 5000, 5000]
+    assert [every_ms(way, "0") for way in ways] == [0, NEVER_NS / 1e6, NEVER_NS / 1e6], "not before they close"
+    assert consumer_properties(plan(acknowledge="automatic"))["auto.commit.interval.ms"] == "100"
 
 
 def test_the_client_library_knows_every_setting_we_let_users_set() -> None:

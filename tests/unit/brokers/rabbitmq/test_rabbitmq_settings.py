@@ -12,7 +12,14 @@ import pytest
 from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.brokers.rabbitmq.broker import CLASSIC, QUORUM, STREAM
 from brokerlab.brokers.rabbitmq.server import Account, NodeLayout, configuration, environment
-from brokerlab.brokers.rabbitmq.settings import RabbitSettings, confirm_window, level_of, problems, settings_of
+from brokerlab.brokers.rabbitmq.settings import (
+    RabbitSettings,
+    confirm_window,
+    level_of,
+    planned_durability,
+    problems,
+    settings_of,
+)
 from brokerlab.model import plan as model
 
 ONE_SIZE = model.PayloadPlan(sizes=(model.SizeShare(message_bytes=100, weight=1.0),))
@@ -81,6 +88,30 @@ def test_unknown_and_malformed_settings_are_named_with_the_nearest_known_one() -
     assert "max_message_size" in found[1]
     assert "'credit'" in found[2]
     assert "65535" in found[3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        ("classic", "false", None),
+        ("classic", "off", None),
+        ("classic", "no", "must be one of true, on, false, off"),
+        ("quorum", "false", "is for rabbitmq-classic"),
+        ("stream", "false", "is for rabbitmq-classic"),
+    ],
+)
+def test_confirms_can_be_switched_off_where_they_promise_nothing_more_than_the_network(
+    kind: str, value: str, said: str | None
+) -> None:
+    found = problems(cell(f"rabbitmq-{kind}", client_settings={"confirms": value}))
+    assert [p.field for p in found] == ([] if said is None else [("client_settings", "confirms")])
+    assert said is None or said in found[0].message
+
+
+def test_without_confirms_the_planned_level_says_so() -> None:
+    found = planned_durability(cell("rabbitmq-classic", client_settings={"confirms": "false"}))
+    assert (found.level.value, found.because["publisher confirms"][:3]) == ("L4", "off")
+    assert planned_durability(cell("rabbitmq-classic")).because["publisher confirms"] == "on"
 
 
 def test_more_streams_than_a_connection_can_number_are_refused() -> None:
