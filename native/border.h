@@ -122,6 +122,8 @@ typedef struct {
     int64_t index, in_flight, limit, window; /* window 0: open loop */
     int64_t end_ns, timeout_ns, last_expiry_ns, settled_since;
     int64_t measure_from_ns, left; /* closed loop: messages that may still be sent in the measure phase */
+    int64_t *batch_sizes;          /* closed loop: one batch after the other, each when the one before has settled; or NULL */
+    int64_t batch_count, batch_at, batch_left;
     int64_t tick_ns, tick_least_ns, tick_most_ns, ticks_per_latency, expire_every_ns;
     int64_t buffer_full, expired;
     int64_t free_since_ns; /* open loop: when the client last took fewer messages than were due */

@@ -103,16 +103,23 @@ static int send_due(sender *s, int64_t now_ns, int64_t until_ns) {
     return s->noted == s->due_count && !s->no_more_due ? NEEDS_DUE : 0;
 }
 
+/* How many messages a closed loop may send now. */
+static int64_t wanted(sender *s, int64_t now_ns) {
+    int64_t left = now_ns >= s->measure_from_ns ? s->left : INT64_MAX, free = s->window - s->in_flight;
+    int64_t least = s->window / 8 > 1 ? s->window / 8 : 1;
+    if (!s->batch_sizes) return free >= min64(least, left) ? min64(free, left) : 0;
+    if (!s->batch_left && !s->in_flight && left) s->batch_left = s->batch_sizes[s->batch_at++ % s->batch_count];
+    return min64(s->batch_left, left);
+}
+
 static int fill_window(sender *s, int64_t now_ns, int64_t until_ns) {
     if (now_ns >= s->end_ns) return 0;
     int64_t stop_ns = min64(until_ns, s->end_ns);
-    int64_t least = s->window / 8 > 1 ? s->window / 8 : 1;
-    for (;;) {
-        int64_t left = now_ns >= s->measure_from_ns ? s->left : INT64_MAX;
-        if (!left || s->window - s->in_flight < min64(least, left)) return 0;
+    for (int64_t count; (count = wanted(s, now_ns));) {
         if (must_wait_for_slots(s)) return NEEDS_SLOTS;
-        int64_t before = s->index, taken = offer(s, min64(s->window - s->in_flight, left), now_ns);
+        int64_t before = s->index, taken = offer(s, count, now_ns);
         if (now_ns >= s->measure_from_ns) s->left -= s->index - before;
+        if (s->batch_sizes) s->batch_left -= s->index - before;
         if (taken < 0) {
             s->buffer_full++;
             return 0;
@@ -122,6 +129,7 @@ static int fill_window(sender *s, int64_t now_ns, int64_t until_ns) {
         now_ns = bl_now_ns();
         if (now_ns >= stop_ns) return 0;
     }
+    return 0;
 }
 
 /* One sender's part of a tick. However slow the client is, no block is begun after `until_ns` but the first. Returns 0,

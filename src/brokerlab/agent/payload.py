@@ -17,9 +17,8 @@ import numpy.typing as npt
 from brokerlab.errors import MachineError
 from brokerlab.model.blocks import Bytes, Int32s, Int64s
 from brokerlab.model.header import HEADER_BYTES, MAGIC, VERSION, checksum_keys
-from brokerlab.model.plan import KeysPlan, PayloadPlan
+from brokerlab.model.plan import DEFAULT_STRIPE, KeysPlan, PayloadPlan
 
-STRIPE = 64  # without keys, so many consecutive messages go to one partition before the next one's turn
 POOL_BYTES = 16 << 20
 POOL_BYTES_MOST = 32 << 20
 MEMORY_LIMIT_BYTES = 512 << 20
@@ -56,6 +55,7 @@ class PayloadPool:
         seed: int,
         producer: int,
         run_tag: int,
+        stripe: int = DEFAULT_STRIPE,
         pool_bytes: int = POOL_BYTES,
         chunk_bytes: int = CHUNK_BYTES,
     ) -> None:
@@ -76,7 +76,7 @@ class PayloadPool:
             self.refill()
         self.key_pattern = None if keys is None else _drawn_keys(keys, random)
         self.partition_pattern = (
-            _striped_partitions(partitions, producer)
+            _striped_partitions(partitions, producer, stripe)
             if self.key_pattern is None
             else (self.key_pattern % partitions).astype(np.int32)
         )
@@ -299,9 +299,10 @@ def _body_sums(words: Words, offsets: Int64s) -> Words:
     return sums
 
 
-def _striped_partitions(partitions: int, producer: int) -> Int32s:
+def _striped_partitions(partitions: int, producer: int, stripe: int) -> Int32s:
+    """So many consecutive messages go to one partition before the next one's turn."""
     turns = (np.arange(partitions, dtype=np.int64) + producer) % partitions
-    return np.repeat(turns, STRIPE).astype(np.int32)
+    return np.repeat(turns, stripe).astype(np.int32) if partitions > 1 else np.zeros(1, np.int32)
 
 
 def _drawn_keys(keys: KeysPlan, random: np.random.Generator) -> Int32s:

@@ -7,8 +7,6 @@ from brokerlab.brokers.contract import Consumer
 from brokerlab.model.blocks import Int64s
 from brokerlab.model.plan import AgentPlan
 
-RECEIVE_MOST = 2048  # messages in one chunk: they share one arrival time, so it stays small
-
 
 class Receiver:
     """One consumer of an agent: connection and ledger."""
@@ -19,6 +17,7 @@ class Receiver:
         self.client = client
         self._plan = plan
         self._acknowledges = plan.consumers.acknowledge != "automatic"
+        self._receive_most = plan.consumers.receive_most
         self.ledger = consumer_ledger(
             LedgerShape(
                 producers=plan.producers_in_cell,
@@ -35,7 +34,7 @@ class Receiver:
 
     def receive(self, deadline_ns: int) -> int:
         """Take what is there, or the first that comes before the deadline. Returns how many."""
-        deliveries = self.client.receive(RECEIVE_MOST, deadline_ns)
+        deliveries = self.client.receive(self._receive_most, deadline_ns)
         n = len(deliveries)
         if n:
             self.ledger.received(deliveries, getattr(self.client, "epoch", 0))

@@ -11,6 +11,7 @@ from select import POLLIN, POLLOUT
 
 import numpy as np
 
+from brokerlab.agent.closed_loop import NO_LIMIT, batch_sizes, note_sent, room_wanted, wanted
 from brokerlab.agent.ledger import LedgerShape, ProducerTotals, Rows, producer_ledger, ring_size
 from brokerlab.agent.payload import POOL_BYTES, PayloadPool
 from brokerlab.agent.schedule import Schedule
@@ -38,6 +39,8 @@ class SenderState:
 
     __slots__ = (
         "at",  # position in the due times of the next message to send
+        "batch_at",  # closed loop in batches: number of the next one, and what is still to be sent of the last
+        "batch_left",
         "buffer_full",
         "free_since_ns",  # when the client last took fewer than were due
         "in_flight",
@@ -51,9 +54,11 @@ class SenderState:
     )
 
     def __init__(self, tick_ns: int) -> None:
-        self.at = self.buffer_full = self.free_since_ns = self.in_flight = self.index = 0
+        self.at = self.batch_at = self.batch_left = self.buffer_full = self.free_since_ns = self.in_flight = (
+            self.index
+        ) = 0
         self.last_expiry_ns = self.measure_from_ns = self.noted = self.settled_since = 0
-        self.left = NEVER_NS
+        self.left = NO_LIMIT
         self.tick_ns = tick_ns
 
 
@@ -70,6 +75,7 @@ class Sender:
         self._limit = self._window or producers.window_limit
         self._timeout_ns = round(producers.send_timeout_s * 1e9)
         self._messages = producers.messages_of(number)
+        self._batch_sizes = batch_sizes(producers.schedule, plan.seed, number)
         cell_partitions = len(plan.destinations) * plan.partitions
         self._pool = PayloadPool(
             producers.payload,
@@ -77,6 +83,7 @@ class Sender:
             partitions=cell_partitions,
             seed=plan.seed,
             producer=number,
+            stripe=producers.stripe,
             run_tag=plan.run_tag,
             pool_bytes=POOL_BYTES // len(plan.members),
         )
@@ -96,7 +103,7 @@ class Sender:
         self._no_more_due = False
         self._unsent, self._unsent_index = self._due, 0
         self.state = self._new_state(plan.tick_ns)
-        self.state.left = NEVER_NS if self._messages is None else self._messages
+        self.state.left = NO_LIMIT if self._messages is None else self._messages
         self.is_full = False  # the client took fewer than it was offered in the last step
         self._offer_most = BLOCK_MOST
         self._errors: dict[str, int] = {}
@@ -150,7 +157,7 @@ class Sender:
     def watched(self) -> list[tuple[int, int]] | None:
         """Sockets and the events to wait for until the client learns something. None: it must be asked at every tick,
         because it cannot say, or because answers are to be gathered before a window is filled again."""
-        if self._watch is None or (self._window is not None and _room_wanted(self._window) > 1):
+        if self._watch is None or (self._window is not None and room_wanted(self._window) > 1):
             return None
         return [(number, POLLIN | POLLOUT if unsent else POLLIN) for number, unsent in self._watch()]
 
@@ -232,12 +239,9 @@ class Sender:
         if now_ns >= self.end_ns:
             return
         stop_ns = min(until_ns, self.end_ns)
-        while (free := self._window - self.state.in_flight) >= min(_room_wanted(self._window), self._left(now_ns)):
-            if self._left(now_ns) == 0:
-                return
-            taken, asked = self._send(min(free, self._left(now_ns)), now_ns)
-            if now_ns >= self.state.measure_from_ns:
-                self.state.left -= taken
+        while count := wanted(self.state, self._window, self._batch_sizes, now_ns):
+            taken, asked = self._send(count, now_ns)
+            note_sent(self.state, self._batch_sizes, taken, now_ns)
             if taken < asked or asked == 0:
                 self._note_full()
                 return
@@ -246,10 +250,6 @@ class Sender:
             now_ns = time.monotonic_ns()
             if now_ns >= stop_ns:
                 return
-
-    def _left(self, now_ns: int) -> int:
-        """Messages that may still be sent; in the warm-up as many as you like."""
-        return self.state.left if now_ns >= self.state.measure_from_ns else NEVER_NS
 
     def _note_full(self) -> None:
         self.state.buffer_full += 1
@@ -364,8 +364,3 @@ class Sender:
     def close(self, deadline_ns: int) -> None:
         self._pool.close()
         self.client.close(deadline_ns)
-
-
-def _room_wanted(window: int) -> int:
-    """Messages that must have settled before a window is filled again: blocks, not messages."""
-    return max(1, window // 8)

@@ -64,6 +64,9 @@ class NativeSender(Sender):
             "acknowledged": np.zeros(REPORTS_MOST, np.uint8),
             "at_ns": np.zeros(REPORTS_MOST, np.int64),
         }
+        if self._batch_sizes is not None:
+            arrays["batch_sizes"] = self._batch_sizes
+            state.batch_count = len(self._batch_sizes)
         self._arrays = arrays
         for name, array in arrays.items():
             setattr(state, name, address(array))

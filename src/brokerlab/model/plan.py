@@ -14,6 +14,7 @@ from brokerlab.model.document import SchemaVersion
 from brokerlab.model.execution_id import ExecutionId
 
 PLAN_SCHEMA_VERSION = 1
+DEFAULT_STRIPE = 64
 
 
 class Frozen(BaseModel):
@@ -81,11 +82,13 @@ class SchedulePlan(Frozen):
 
     rate_per_s is per producer. burst: `burst_rate_per_s` for `burst_s` out of every `burst_every_s`, `rate_per_s`
     otherwise. ramp: linear from `rate_per_s` to `ramp_to_rate_per_s` over the warm-up and measure phases together.
+    closed with `batch_least`: batches of that many to `window` messages, the next one when all of the last have settled.
     """
 
     arrival: Literal["uniform", "poisson", "burst", "ramp", "closed"] = "uniform"
     rate_per_s: float | None = None
     window: int | None = None
+    batch_least: int | None = None
     burst_rate_per_s: float | None = None
     burst_s: float | None = None
     burst_every_s: float | None = None
@@ -100,9 +103,8 @@ class ProducersPlan(Frozen):
     keys: KeysPlan | None = None
     window_limit: int = 100_000  # open loop: most unacknowledged messages per producer before it counts `buffer_full`
     send_timeout_s: float = 30.0  # no word about a message after this long: its outcome is unknown
-    messages: int | None = (
-        None  # of all producers: the measure phase ends when so many were sent in it, or with its time
-    )
+    stripe: int = DEFAULT_STRIPE  # without keys: messages in a row to one partition before the next one's turn
+    messages: int | None = None  # in all: measure ends when so many were sent in it, or with its time
 
     def messages_of(self, producer: int) -> int | None:
         """How many of `messages` this producer sends."""
@@ -115,6 +117,7 @@ class ConsumersPlan(Frozen):
     agents_per_group: int
     start: Literal["tailing", "after_backlog"] = "tailing"
     acknowledge: Literal["each", "batch", "automatic"] = "batch"
+    receive_most: int = 2048  # messages a consumer takes at once: they share a time of arrival, and an acknowledgement
 
 
 class PhasesPlan(Frozen):

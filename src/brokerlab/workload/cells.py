@@ -6,6 +6,7 @@ from pathlib import Path as FilePath
 
 from brokerlab.brokers.contract import Broker
 from brokerlab.model.plan import (
+    DEFAULT_STRIPE,
     CellPlan,
     ConsumersPlan,
     Endpoint,
@@ -116,6 +117,7 @@ def _producers_plan(producers: Producers, folder: FilePath) -> ProducersPlan:
         else KeysPlan(count=producers.keys.count, distribution=producers.keys.distribution),
         send_timeout_s=producers.send_timeout,
         messages=producers.messages,
+        stripe=producers.stripe or DEFAULT_STRIPE,
     )
 
 
@@ -128,6 +130,8 @@ def _sizes(producers: Producers) -> tuple[SizeShare, ...]:
 
 def _schedule_plan(producers: Producers) -> SchedulePlan:
     """Rates in the file are totals; a producer's schedule has its share."""
+    if producers.batch is not None:
+        return SchedulePlan(arrival="closed", window=producers.batch.most, batch_least=producers.batch.least)
     if producers.rate is None:
         return SchedulePlan(arrival="closed", window=producers.window)
     share = 1 / producers.count
@@ -155,4 +159,5 @@ def _consumers_plan(consumers: Consumers | None) -> ConsumersPlan:
         agents_per_group=consumers.agents_per_group,
         start=consumers.start,
         acknowledge=consumers.acknowledge,
+        receive_most=consumers.receive_most,
     )

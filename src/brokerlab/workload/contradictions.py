@@ -52,10 +52,15 @@ def _of_producers(producers: Producers) -> Found:
             (*at, "window"),
             "cannot be given together with rate: a load is open loop (rate) or closed loop (window), not both",
         )
-    if producers.rate is None and producers.window is None:
+    if producers.rate is None and producers.window is None and producers.batch is None:
         yield (*at, "rate"), "is missing: give rate (open loop) or window (closed loop)"
-    if producers.window is not None and producers.rate is None and producers.arrival is not None:
-        yield (*at, "arrival"), "has no meaning in a closed loop (window): acknowledgements decide when to send"
+    closed = "window" if producers.window is not None else "batch" if producers.batch is not None else None
+    if closed is not None and producers.rate is None and producers.arrival is not None:
+        yield (*at, "arrival"), f"has no meaning in a closed loop ({closed}): acknowledgements decide when to send"
+    if producers.batch is not None:
+        yield from _of_batch(producers)
+    if producers.stripe is not None and producers.keys is not None:
+        yield (*at, "stripe"), "has no meaning with keys: they choose the partition"
     if producers.messages is not None and producers.messages < producers.count:
         yield (*at, "messages"), f"must be at least one for each producer ({producers.count})"
     if producers.agents > producers.count:
@@ -73,6 +78,16 @@ def _of_producers(producers: Producers) -> Found:
             yield (*at, "arrival", "burst", "rate"), "must be above 0"
     if isinstance(arrival, RampArrival) and arrival.ramp.to == 0 and producers.rate == 0:
         yield (*at, "arrival", "ramp", "to"), "must be above 0 where rate is 0: a ramp from 0 to 0 sends nothing"
+
+
+def _of_batch(producers: Producers) -> Found:
+    batch, at = producers.batch, ("producers", "batch")
+    assert batch is not None
+    for other in ("rate", "window"):
+        if getattr(producers, other) is not None:
+            yield at, f"cannot be given together with {other}: a batch is sent when the one before it is acknowledged"
+    if batch.least > batch.most:
+        yield (*at, "least"), f"must be at most the largest batch ({batch.most})"
 
 
 def _of_sizes(producers: Producers) -> Found:

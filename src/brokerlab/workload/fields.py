@@ -36,6 +36,7 @@ DURATION_MOST_S = 30 * 86_400.0
 MESSAGE_BYTES_MOST = 256 << 20
 COUNT_MOST = 10_000_000
 MESSAGES_MOST = 10**12
+RECEIVE_MOST = 2048  # messages taken at once share one time of arrival
 USER_PATTERN = r"^[A-Za-z0-9._@-]{1,64}$"  # stands in configuration files of every kind, so nothing that needs quotes
 ALL = "all"  # every server broker that runs here and can do what the workload asks
 
@@ -247,11 +248,19 @@ class Keys(Frozen):
     distribution: Literal["uniform", "zipf"] = Field("uniform", description="How often each key is used.")
 
 
+class Batch(Frozen):
+    least: Count = Field(description="Smallest batch.")
+    most: Count = Field(description="Largest batch; every size between them is equally likely.")
+
+
 class Producers(Frozen):
     count: Annotated[int, Field(strict=True, ge=1, le=65_535)] = Field(1, description="Connections that publish.")
     agents: Count = Field(1, description="Processes the producers are spread over.")
     rate: Rate | None = Field(None, description="Total messages a second over all producers (open loop).")
     window: Count | None = Field(None, description="Unacknowledged messages per producer at once (closed loop).")
+    batch: Batch | None = Field(
+        None, description="Synchronous batches of random size, one after the other (closed loop)."
+    )
     messages: Annotated[int, Field(strict=True, ge=1, le=MESSAGES_MOST)] | None = Field(
         None,
         description="Total over all producers: measure ends when so many were sent in it, or after phases.measure.",
@@ -260,6 +269,9 @@ class Producers(Frozen):
     message: Message | None = Field(None, description="Bytes of a message, or a mix of sizes (default: 1KiB).")
     payload: Payload = Field(default=Payload.model_validate({}), description="What messages are filled with.")
     keys: Keys | None = Field(None, description="Give messages keys; they decide the partition.")
+    stripe: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | None = Field(
+        None, description="Messages in a row to one partition before the next one's turn (default: 64)."
+    )
     send_timeout: Seconds = Field(30.0, gt=0, description="Without an answer for this long, the outcome is unknown.")
 
 
@@ -275,6 +287,9 @@ class Consumers(Frozen):
     acknowledge: Literal["each", "batch", "automatic"] = Field("batch", description="How receipt is acknowledged.")
     page_cache: Literal["kept", "dropped"] = Field(
         "kept", description="after_backlog: dropped lets the kernel forget the nodes' files before they are read."
+    )
+    receive_most: Annotated[int, Field(strict=True, ge=1, le=RECEIVE_MOST)] = Field(
+        RECEIVE_MOST, description="Messages a consumer takes at once."
     )
 
 

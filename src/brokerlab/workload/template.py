@@ -36,6 +36,7 @@ producers:
   agents: 1                     # processes they are spread over
   rate: 5_000/s                 # total over all producers, open loop: send times are fixed in advance
   # window: 1_000               # instead of rate, closed loop: unacknowledged messages per producer
+  # batch: {least: 1, most: 10} # instead of rate, closed loop: synchronous batches of random size
   # messages: 1_000_000         # in all: measure ends when so many were sent in it, at the latest after phases.measure
   arrival: uniform              # or poisson
   # arrival: {burst: {rate: 50_000/s, length: 1s, every: 10s}}    # producers.rate in between
@@ -50,6 +51,7 @@ producers:
     # files: [a.tsv, b.tsv]     # instead: one for each producer
     # read_in_ram: true         # false reads the file while sending
   # keys: {count: 1_000, distribution: zipf}                      # keys decide the partition
+  # stripe: 64                  # without keys: messages in a row to one partition
   send_timeout: 30s             # without an answer for this long, the outcome is unknown
 
 consumers:                      # leave out for none
@@ -59,6 +61,7 @@ consumers:                      # leave out for none
   start: tailing                # or after_backlog: start when everything is sent
   acknowledge: batch            # or each, automatic
   # page_cache: dropped         # after_backlog: the kernel forgets the nodes' files before they are read
+  # receive_most: 2048          # messages taken at once
 
 phases:
   warm_up: 5s

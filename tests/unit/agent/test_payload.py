@@ -128,6 +128,12 @@ def test_without_keys_stripes_of_64_go_round_the_partitions_from_the_producers_o
     assert pool_of(fixed(100)).key_pattern is None
 
 
+@pytest.mark.parametrize("stripe", [1, 3, 1000])
+def test_the_length_of_a_stripe_can_be_chosen(stripe):
+    pattern = pool_of(fixed(100), partitions=4, producer=3, stripe=stripe).partition_pattern
+    assert pattern.tolist() == [p for p in (3, 0, 1, 2) for _ in range(stripe)]
+
+
 def test_with_keys_the_partition_is_the_key_modulo_partitions():
     pool = pool_of(fixed(100), KeysPlan(count=100), partitions=7)
     assert pool.key_pattern is not None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from brokerlab.agent.closed_loop import batch_sizes
 from brokerlab.agent.ledger import Rows
 from brokerlab.agent.sender import NEVER_NS, Sender
 from brokerlab.agent.sender_native import NativeSender, sender
@@ -274,6 +275,33 @@ def test_a_closed_loop_ends_with_its_number_of_messages(
     assert of.is_settled()
     assert len(client.taken) == of.totals().acknowledged == messages
     assert client.most_open <= window
+    of.close(0)
+
+
+@pytest.mark.parametrize("room", [4, 10_000])
+@pytest.mark.parametrize("client_class", [AnsweringPythonClient, AnsweringCClient])
+def test_a_batch_is_sent_whole_and_the_next_when_all_of_it_has_settled(
+    tmp_path: Path, client_class: type[PythonClient], room: int
+) -> None:
+    """A client that takes 4 at a time gets a batch of up to 10 in parts."""
+    plan = closed_plan(2_000, 10, tmp_path)
+    assert plan.producers is not None
+    schedule = plan.producers.schedule.model_copy(update={"batch_least": 3})
+    plan = plan.model_copy(update={"producers": plan.producers.model_copy(update={"schedule": schedule})})
+    client = client_class(room)
+    of = sender(plan, 0, client)
+    of.begin(time.monotonic_ns() - 600_000_000, OFFSET_NS)
+    sizes = batch_sizes(schedule, plan.seed, 0)
+    assert sizes is not None
+    assert set(sizes.tolist()) == set(range(3, 11))
+    begins = np.concatenate([[0], sizes.cumsum()])
+    while not of.has_sent_its_number():
+        client.tick += 1
+        of.step(time.monotonic_ns(), NEVER_NS)
+        assert not client.open or min(client.open) >= begins[of.state.batch_at - 1], "of one batch only"
+    assert of.state.batch_at == int(begins.searchsorted(2_000))
+    assert len(client.taken) == 2_000
+    assert client.most_open == min(room, 10)
     of.close(0)
 
 

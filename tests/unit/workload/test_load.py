@@ -80,6 +80,7 @@ def test_every_field_reaches_the_plan(plan):
         "agents_per_group": 3,
         "start": "after_backlog",
         "acknowledge": "each",
+        "receive_most": 2048,
     }
     assert able.phases.model_dump() == {"warm_up_s": 0.5, "measure_s": 120, "drain_limit_s": 30}
     assert (able.broker_settings, other.broker_settings) == ({"flush.messages": "1000", "threads": "true"}, {})
@@ -127,6 +128,16 @@ def test_a_number_of_messages_is_divided_among_the_producers(plan):
     assert producers.messages == 1000
     assert [producers.messages_of(i) for i in range(3)] == [334, 333, 333]
     assert plan(SMALL).cells[0].producers.messages_of(0) is None
+
+
+def test_batches_stripes_and_what_a_consumer_takes_reach_the_plan(plan):
+    text = SMALL.replace("rate: 100/s", "batch: {least: 1, most: 10}, stripe: 1") + "consumers: {receive_most: 10}\n"
+    cell = plan(text).cells[0]
+    schedule = cell.producers.schedule
+    assert (schedule.arrival, schedule.window, schedule.batch_least) == ("closed", 10, 1)
+    assert (cell.producers.stripe, cell.consumers.receive_most) == (1, 10)
+    usual = plan(SMALL + "consumers: {}\n").cells[0]
+    assert (usual.producers.stripe, usual.consumers.receive_most) == (64, 2048)
 
 
 def test_each_producer_may_have_a_data_file_of_its_own(plan, tmp_path):

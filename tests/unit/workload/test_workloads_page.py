@@ -12,6 +12,7 @@ import yaml
 from brokerlab.brokers import registry
 from brokerlab.workload import shipped
 from brokerlab.workload.fields import (
+    Batch,
     Consumers,
     Destinations,
     Keys,
@@ -33,6 +34,7 @@ PARTS = {
     "producers.": Producers,
     "producers.payload.": Payload,
     "producers.keys.": Keys,
+    "producers.batch.": Batch,
     "consumers.": Consumers,
     "phases.": Phases,
     "security.": Security,

@@ -93,7 +93,9 @@ def load_text(cell: CellPlan) -> str:
 
     rate, size = mean_rate_per_s(cell), mean_message_bytes(cell)
     schedule = cell.producers.schedule
-    what = f"{count_text(rate)}/s {schedule.arrival}" if rate is not None else f"closed, window {schedule.window}"
+    what = f"closed, window {schedule.window}" if rate is None else f"{count_text(rate)}/s {schedule.arrival}"
+    if schedule.batch_least is not None:
+        what = f"closed, batches of {schedule.batch_least} to {schedule.window}"
     return f"{what}, {bytes_text(size) if size is not None else cell.producers.payload.kind}"
 
 

@@ -83,7 +83,12 @@ def _asked(plan: CellPlan | None, target: float | None) -> Cell:
         return Cell(figures.ABSENT)
     schedule = plan.producers.schedule
     if target is None:
-        return Cell("as fast as possible", f"window {figures.count(schedule.window)} × {plan.producers.count}")
+        how = f"window {figures.count(schedule.window)}"
+        if schedule.batch_least is not None:
+            how = (
+                f"batches of {figures.count(schedule.batch_least)} to {figures.count(schedule.window)}, one at a time,"
+            )
+        return Cell("as fast as possible", f"{how} × {plan.producers.count}")
     producers = figures.plural(plan.producers.count, "producer")
     return Cell(figures.rate(target), f"{schedule.arrival}, {producers}")
 
