@@ -40,6 +40,7 @@ TESTS = (
     "tests/unit/brokers/test_nats_native.py",
     "tests/unit/brokers/kafka/test_kafka_fetch_batches.py",
     "tests/unit/brokers/kafka/test_kafka_fetch_wire.py",
+    "tests/unit/brokers/kafka/test_kafka_produce_unanswered.py",
     "tests/unit/brokers/kafka/test_kafka_produce_wire.py",
     "tests/unit/test_native_border.py",
     "tests/unit/test_native_library.py",

@@ -88,9 +88,14 @@ def _asked(plan: CellPlan | None, target: float | None) -> Cell:
             how = (
                 f"batches of {figures.count(schedule.batch_least)} to {figures.count(schedule.window)}, one at a time,"
             )
-        return Cell("as fast as possible", f"{how} × {plan.producers.count}")
+        return Cell("as fast as possible", f"{how} × {plan.producers.count}{_until(plan)}")
     producers = figures.plural(plan.producers.count, "producer")
-    return Cell(figures.rate(target), f"{schedule.arrival}, {producers}")
+    return Cell(figures.rate(target), f"{schedule.arrival}, {producers}{_until(plan)}")
+
+
+def _until(plan: CellPlan) -> str:
+    messages = plan.producers.messages
+    return "" if messages is None else f", until {figures.count(messages)} messages were sent"
 
 
 def _sent(row: Row | None, target: float | None) -> Cell:
