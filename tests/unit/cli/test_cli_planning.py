@@ -59,6 +59,18 @@ def test_the_estimate_grows_with_repeats_and_knows_no_disk_for_a_closed_loop() -
     assert closed.broker_data_bytes is None
 
 
+def test_a_number_of_messages_makes_time_and_disk_known() -> None:
+    changes = ["producers.messages=100_000", "producers.message=1000B", "phases.measure=10min"]
+    cleared = ["producers.rate=null", "producers.arrival=null", "producers.window=50", "phases.warm_up=0"]
+    closed = lab.plan("steady", brokers=["memory"], repeats=1, overrides=[*changes, *cleared])
+    assert lab.estimate(closed).broker_data_bytes == 100_000 * 1000
+    assert lab.estimate(closed).seconds > 600, "nothing is known of its rate but the limit"
+    rated = lab.plan("steady", brokers=["memory"], repeats=1, overrides=[*changes, "producers.rate=10_000/s"])
+    assert lab.estimate(rated).seconds < 100
+    shown = _brokerlab("plan", "steady", "--broker", "memory", "--set", changes[0], "--set", changes[2]).stdout
+    assert "100,000 messages, at most 10 min" in shown
+
+
 def test_an_endpoint_stands_in_the_plan_and_in_what_is_used() -> None:
     said = _json("plan", "steady", "--broker", "memory", "--endpoint", "memory=127.0.0.1:9092,127.0.0.1:9093")
     assert said["plan"]["cells"][0]["endpoint"] == ["127.0.0.1:9092", "127.0.0.1:9093"]

@@ -239,6 +239,37 @@ def test_too_few_seconds_cannot_tell() -> None:
     assert codes["too_short"] == "cannot tell"
 
 
+def with_messages(messages: int, measure_s: float = 600, arrival: str = "closed") -> RunPlan:
+    """The plan of a number of messages, of which 8,000 were sent in 8 s of the measure phase."""
+    plan = make_plan("run", cells=1, repeats=1, arrival=arrival)  # type: ignore[arg-type]
+    (cell,) = plan.cells
+    producers = cell.producers.model_copy(update={"messages": messages})
+    phases = cell.phases.model_copy(update={"measure_s": measure_s})
+    return plan.model_copy(update={"cells": (cell.model_copy(update={"producers": producers, "phases": phases}),)})
+
+
+@pytest.mark.parametrize("arrival", ["closed", "uniform"])
+def test_a_number_of_messages_that_was_reached_ends_measure_without_a_word(arrival: str) -> None:
+    assert judged(findings(plan=with_messages(8_000, arrival=arrival))).reasons == ()
+
+
+def test_a_number_of_messages_that_was_not_reached_is_told() -> None:
+    (reason,) = judged(findings(plan=with_messages(9_000, measure_s=8))).reasons
+    assert (reason.code, reason.weight) == ("number_not_reached", "note")
+    assert "8,000 of 9,000 messages were sent when 8 s were over" in reason.text
+
+
+def test_seconds_of_consumers_after_the_last_send_are_not_measured() -> None:
+    """Where a number of messages ends measure, consumers learn of it a little later than producers."""
+    tables = good_tables()
+    late = [r for r in tables["rate_per_second"] if r["role"] == "consumer" and r["phase"] == "drain"]
+    assert late
+    for row in late:
+        row["phase"] = "measure"
+    assert findings(tables).figures["c01", "sent_per_s"] == {1: 1000}
+    assert findings(tables).figures["c01", "received_per_s"] == {1: 1000}
+
+
 @pytest.mark.parametrize(
     ("change", "violated"),
     [
