@@ -123,6 +123,7 @@ def test_with_acks_0_a_refusal_is_a_closed_connection_and_the_rest_is_sent_on_an
     sender = Sender(producer, fetching.cell.partitions)
     consumer = fetching.consumer("g", name)
     sender.send(100)
+    sender.settle()
     receive([consumer], 100)
     refused = sender.block(1, message_bytes=2_000_000)
     sender.send_block(refused)
