@@ -213,7 +213,7 @@ class CellPlan(Frozen):
     """One combination of the sweep, or one named cell: a broker under one load."""
 
     cell: str  # "c01"
-    label: str  # its name in the workload, else what differs from the other cells, for people: "kafka, rate 20,000/s"
+    label: str  # its name in the workload, else what differs from the other cells, for people: "rate 20,000/s"
     broker: str
     nodes: int
     durability: Durability
