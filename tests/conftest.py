@@ -38,23 +38,34 @@ def server_of(nodeid: str) -> str:
     return f"{'tests/contract' if file in ONE_SERVER else file} {parameter[1]}"
 
 
-# What takes longest begins first, so that no process has a minute's work left when the others are done. (Tests of the
-# whole program take what the tests of brokers have installed.)
-LONGEST_FIRST = (
-    "tests/unit/pipeline/",
-    "tests/unit/lake/",
-    "tests/contract/",
-    "tests/integration/",
-    "tests/e2e/",
-    "tests/unit/",
-)
+# What takes longest begins first, so that no process has a minute's work left when the others are done.
+WITH_SPARK = ("tests/unit/pipeline/", "tests/unit/lake/")
+WITH_SERVERS = ("tests/contract/", "tests/integration/")
+WHOLE_PROGRAM = "tests/e2e/"
+
+
+def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Tests with Spark, then those with servers and, spread evenly among them, those of the whole program, which mostly
+    wait while a run takes its time; at last the short ones. Tests that share a server stay together."""
+    spark = [item for item in items if item.nodeid.startswith(WITH_SPARK)]
+    program = _groups([item for item in items if item.nodeid.startswith(WHOLE_PROGRAM)])
+    servers = _groups([item for item in items if item.nodeid.startswith(WITH_SERVERS)])
+    rest = [item for item in items if not item.nodeid.startswith((*WITH_SPARK, *WITH_SERVERS, WHOLE_PROGRAM))]
+    places = [((i + 1) / (len(groups) + 1), group) for groups in (servers, program) for i, group in enumerate(groups)]
+    spread = [item for _, group in sorted(places, key=lambda place: place[0]) for item in group]
+    return [*sorted(spark, key=lambda item: server_of(item.nodeid), reverse=True), *spread, *rest]
+
+
+def _groups(items: list[pytest.Item]) -> list[list[pytest.Item]]:
+    """Items by server, in the order in which their servers first appear."""
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        groups.setdefault(server_of(item.nodeid), []).append(item)
+    return list(groups.values())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    def place(item: pytest.Item) -> int:
-        return next((i for i, where in enumerate(LONGEST_FIRST) if item.nodeid.startswith(where)), len(LONGEST_FIRST))
-
-    items.sort(key=place)
+    items[:] = in_order(items)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
