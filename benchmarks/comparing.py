@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from brokerlab.judge.comparison import answer
-from brokerlab.judge.contrasts import Contrast, corrected, paired, unpaired
+from brokerlab.judge.contrasts import Contrast, paired, unpaired
+from brokerlab.judge.estimates import corrected
 from brokerlab.model.plan import SmallestDifference
 
 RUNS = 400
@@ -86,7 +87,7 @@ def _answers(
         contrasts = [
             _contrast(kind, noise, repeats, noise_share, candidate_is if m == 0 else 1.0, rng) for m in range(METRICS)
         ]
-        yield [answer(difference, SMALLEST)[0] for difference in corrected(contrasts)]
+        yield [answer(found, SMALLEST)[0] for found in corrected([c.estimate for c in contrasts])]
 
 
 def _contrast(

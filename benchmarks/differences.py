@@ -15,7 +15,8 @@ import numpy as np
 
 from benchmarks.simulated_runs import NOISE, Shape, simulated_run
 from brokerlab.judge.comparison import Answer, answer
-from brokerlab.judge.differences import Difference, differences
+from brokerlab.judge.differences import differences
+from brokerlab.judge.estimates import Difference
 from brokerlab.model.plan import SmallestDifference
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows

@@ -41,21 +41,17 @@ COLUMNS = _columns()
 
 def verdict_lines(verdict: Verdict) -> list[str]:
     """Verdict, headline, reasons, objectives, delivery."""
+    from brokerlab.judge.headline import without_the_word
+
     badge = click.style(f" {verdict.verdict.upper()} ", fg=_COLOURS[verdict.verdict], bold=True, reverse=True)
-    headline = verdict.headline.removeprefix(f"{verdict.verdict.capitalize()}: ")  # the badge has said that
     return [
-        f"{badge} {_as_sentence(headline)}",
+        f"{badge} {without_the_word(verdict)}",
         *_fault_lines(verdict),
         *_reason_lines(verdict),
         *_objective_lines(verdict),
         *([_delivery_line(verdict)] if verdict.delivery else []),
         *(f"  unreadable: {text}" for text in verdict.quarantined),
     ]
-
-
-def _as_sentence(text: str) -> str:
-    """With a capital at the beginning, unless it begins with a name such as p99(...)."""
-    return text[:1].upper() + text[1:] if text.split(" ", 1)[0].isalpha() else text
 
 
 def _fault_lines(verdict: Verdict) -> list[str]:

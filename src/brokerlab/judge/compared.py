@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brokerlab.judge.comparison import answer, smallest_difference
-from brokerlab.judge.contrasts import Contrast, corrected, paired, repeats_to_tell, unpaired
-from brokerlab.judge.differences import Difference
+from brokerlab.judge.contrasts import Contrast, paired, repeats_to_tell, unpaired
+from brokerlab.judge.estimates import Difference, corrected
 from brokerlab.model.metrics import METRICS
 from brokerlab.results.compare.matching import Match, matched
 from brokerlab.results.compare.sides import Side, Subject
@@ -106,9 +106,9 @@ def compare(
             of = [_ask(metric, match, candidate, refused) for metric in metrics if metric not in FACTS]
             asked.append((candidate, match, differing, [a for a in of if a is not None]))
     tested = [a for *_, of in asked for a in of if a.contrast is not None and not a.refused]
-    contrasts = [a.contrast for a in tested if a.contrast is not None]
-    differences = dict(zip(map(id, tested), corrected(contrasts), strict=True))
-    tests = sum(c.can_claim for c in contrasts)
+    estimates = [a.contrast.estimate for a in tested if a.contrast is not None]
+    differences = dict(zip(map(id, tested), corrected(estimates), strict=True))
+    tests = sum(e.can_claim for e in estimates)
     cells = tuple(
         ComparedCell(
             candidate.name, match.base.label, match.candidate.label, match.candidate.members[-1].durability, differing,
@@ -195,7 +195,11 @@ def _word(metric: str, said: str) -> Answer:
 
 def _more_text(more: int | None, contrast: Contrast) -> str:
     if more is None:
-        return "one repeat shows no noise" if contrast.degrees <= 0 else "no number of repeats would tell apart 5 %"
+        return (
+            "one repeat shows no noise"
+            if contrast.estimate.degrees <= 0
+            else "no number of repeats would tell apart 5 %"
+        )
     if more == 0:
         return "a difference of 5 % would show with these repeats"
     return f"{more:,} more repeat{'s' if more > 1 else ''} would tell apart 5 %"

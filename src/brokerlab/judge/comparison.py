@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any, Literal
 
-from brokerlab.judge.differences import Difference, differences
+from brokerlab.judge.differences import differences
+from brokerlab.judge.estimates import Difference
 from brokerlab.judge.figures import Figures
 from brokerlab.judge.summary import computed_durability
 from brokerlab.model.environment import Environment

@@ -4,63 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from brokerlab.judge.student import two_sided_chance, two_sided_limit
-from brokerlab.results.tables import FEWEST_FOR_CLAIM
+from brokerlab.judge.estimates import Difference, Estimate, corrected
 
-ALARMS = 0.04  # chance of any difference among identical cells; 5 % is promised, and noise is never quite normal
 MUCH_QUIETER = 0.01  # share of the pooled variance: such a pair is of another kind, and the other cells do not matter
 _PASSES = 100  # of taking out cells and repeats; one is enough without gaps
-_LARGEST_EXPONENT = 700.0  # exp() of more is too large for a float
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Of two cells in one metric, as the ratio of the first to the second."""
-
-    cell_a: str
-    cell_b: str
-    pairs: int  # repeats in which both have a value
-    ratio: float  # geometric mean over the pairs
-    interval: tuple[float, float] | None  # of the ratio; none from a single pair
-    chance: float | None  # of such a difference among identical cells, after Holm; none where the pairs are too few
-
-    @property
-    def significant(self) -> bool:
-        """Whether the cells differ at all; exactly then the interval leaves out 1."""
-        return self.chance is not None and self.chance <= ALARMS
-
-
-@dataclass(frozen=True)
-class _Estimate:
-    """Mean of the logarithms of two cells' ratios, its standard error, and the degrees of freedom of that error."""
-
-    cell_a: str
-    cell_b: str
-    pairs: int
-    mean: float
-    error: float
-    degrees: float
-
-    def chance(self) -> float:
-        if self.mean == 0:
-            return 1.0
-        return two_sided_chance(abs(self.mean) / self.error if self.error > 0 else math.inf, self.degrees)
-
-    def difference(self, level: float, chance: float | None) -> Difference:
-        """With the interval that leaves out the true ratio with the chance `level`."""
-        interval = None
-        if self.degrees > 0:
-            reach = two_sided_limit(level, self.degrees) * self.error
-            interval = _exp(self.mean - reach), _exp(self.mean + reach)
-        return Difference(self.cell_a, self.cell_b, self.pairs, _exp(self.mean), interval, chance)
 
 
 def differences(values: Mapping[str, Mapping[int, float]]) -> list[Difference]:
@@ -75,35 +29,18 @@ def differences(values: Mapping[str, Mapping[int, float]]) -> list[Difference]:
     ratios = {(a, b): _present(logs[a] - logs[b]) for a, b in combinations(range(len(cells)), 2)}
     pooled = _pooled_variance(list(ratios.values()))
     noisy = _cells_that_make_the_noise(logs) if ratios else 1.0
-    return _corrected([_estimate(cells[a], cells[b], r, pooled, noisy) for (a, b), r in ratios.items() if len(r)])
+    return corrected([_estimate(cells[a], cells[b], r, pooled, noisy) for (a, b), r in ratios.items() if len(r)])
 
 
-def _estimate(cell_a: str, cell_b: str, ratios: Floats, pooled: float, noisy: float) -> _Estimate:
+def _estimate(cell_a: str, cell_b: str, ratios: Floats, pooled: float, noisy: float) -> Estimate:
     """`noisy` multiplies the degrees of freedom of one pair where the noise of all cells counts."""
     own = _variance(ratios)
     alone = own < MUCH_QUIETER * pooled
     variance = own if alone else max(own, pooled)
     degrees = (len(ratios) - 1) * (1.0 if alone else noisy)
-    return _Estimate(
+    return Estimate(
         cell_a, cell_b, len(ratios), float(ratios.mean()), math.sqrt(variance / len(ratios)), degrees
     )  # fmt: skip
-
-
-def _corrected(estimates: Sequence[_Estimate]) -> list[Difference]:
-    """Holm's correction: the smallest chance counts as often as there are comparisons, the next once less, and so on.
-
-    Intervals have the level at which the comparison was decided, so that interval and answer never contradict.
-    """
-    chances = {i: e.chance() for i, e in enumerate(estimates) if e.pairs >= FEWEST_FOR_CLAIM}
-    found = {i: e.difference(ALARMS, None) for i, e in enumerate(estimates) if i not in chances}
-    corrected, level = 0.0, ALARMS
-    for rank, i in enumerate(sorted(chances, key=chances.__getitem__)):
-        left = len(chances) - rank
-        if corrected <= ALARMS:  # all before were significant
-            level = ALARMS / left
-        corrected = max(corrected, min(chances[i] * left, 1.0))
-        found[i] = estimates[i].difference(level, corrected)
-    return [found[i] for i in range(len(estimates))]
 
 
 def _pooled_variance(ratios: Sequence[Floats]) -> float:
@@ -134,7 +71,3 @@ def _cells_that_make_the_noise(logs: Floats) -> float:
 
 def _present(numbers: Floats) -> Floats:
     return numbers[~np.isnan(numbers)]
-
-
-def _exp(exponent: float) -> float:
-    return math.exp(min(exponent, _LARGEST_EXPONENT))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brokerlab.results.verdict import CellVerdict, ObjectiveResult
+from brokerlab.results.verdict import CellVerdict, ObjectiveResult, Verdict
 
 NAMED_CELLS = 4  # with more, valid cells are counted instead of named
 
@@ -25,6 +25,14 @@ def headline(
         parts.append(f"{missed} objective{'s' if missed > 1 else ''} missed")
     sentence = "; ".join(parts) + "."
     return sentence[0].upper() + sentence[1:]
+
+
+def without_the_word(verdict: Verdict) -> str:
+    """The headline of a verdict for a place that says "valid" or "invalid" already. It begins with a capital, unless it begins
+    with a name: the label of a cell, or a metric such as p99(...)."""
+    text = verdict.headline.removeprefix(f"{verdict.verdict.capitalize()}: ")
+    named = any(c.label and text.startswith(c.label) for c in verdict.cells)
+    return text if named or not text.split(" ", 1)[0].isalpha() else text[:1].upper() + text[1:]
 
 
 def _cells(cells: Sequence[CellVerdict]) -> list[str]:

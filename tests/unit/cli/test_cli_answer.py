@@ -52,6 +52,7 @@ def test_the_exit_code_is_the_verdicts(
         ("Invalid: the agent itself was late", "The agent itself was late"),
         ("Invalid: p99(end_to_end_latency) falls", "p99(end_to_end_latency) falls"),
         ("Invalid: 3 nodes died", "3 nodes died"),
+        ("Invalid: kafka: the agents were late", "kafka: the agents were late"),
     ],
 )
 def test_the_headline_is_a_sentence_and_names_stay_as_they_are(headline: str, said: str) -> None:

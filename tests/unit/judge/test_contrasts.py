@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,10 +11,20 @@ from benchmarks import comparing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerlab.judge.contrasts import Contrast, corrected, paired, repeats_to_tell, unpaired
-from brokerlab.judge.differences import ALARMS, differences
+from brokerlab.judge.contrasts import Contrast, paired, repeats_to_tell, unpaired
+from brokerlab.judge.differences import differences
+from brokerlab.judge.estimates import ALARMS, Difference, Estimate
+from brokerlab.judge.estimates import corrected as all_corrected
 
 POSITIVE = st.floats(1e-3, 1e9)
+
+
+def corrected(contrasts: Sequence[Contrast]) -> list[Difference]:
+    return all_corrected([c.estimate for c in contrasts])
+
+
+def _seen(variance: float) -> Contrast:
+    return Contrast.of(4, 0.0, 1.0, 6.0, variance=variance, sources=2.0)
 
 
 @given(st.lists(POSITIVE, min_size=2, max_size=12), st.lists(POSITIVE, min_size=2, max_size=12))
@@ -24,21 +35,21 @@ def test_unpaired_is_welch_on_logarithms_with_fewer_degrees_of_freedom(
     assert found is not None
     a, b = np.log(np.array(base)), np.log(np.array(candidate))
     va, vb = np.var(a, ddof=1) / len(a), np.var(b, ddof=1) / len(b)
-    assert found.mean == pytest.approx(b.mean() - a.mean())
-    assert found.error == pytest.approx(math.sqrt(va + vb))
+    assert found.estimate.mean == pytest.approx(b.mean() - a.mean())
+    assert found.estimate.error == pytest.approx(math.sqrt(va + vb))
     if va + vb > 1e-6:
         welch = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
         fewest = min(len(a), len(b)) - 1
-        assert found.degrees == pytest.approx(2 * welch * fewest / (welch + fewest))
-        assert fewest <= found.degrees * (1 + 1e-9)
+        assert found.estimate.degrees == pytest.approx(2 * welch * fewest / (welch + fewest))
+        assert fewest <= found.estimate.degrees * (1 + 1e-9)
 
 
 def test_pairs_cancel_what_a_whole_round_suffers() -> None:
     slow = {1: 1.0, 2: 10.0, 3: 0.1, 4: 5.0}
     found = paired({r: 100 * f for r, f in slow.items()}, {r: 120 * f for r, f in slow.items()})
     assert found is not None
-    assert math.exp(found.mean) == pytest.approx(1.2)
-    assert found.error == pytest.approx(0, abs=1e-12)
+    assert math.exp(found.estimate.mean) == pytest.approx(1.2)
+    assert found.estimate.error == pytest.approx(0, abs=1e-12)
 
 
 def test_paired_equals_the_difference_of_two_cells_of_a_run() -> None:
@@ -55,7 +66,7 @@ def test_paired_equals_the_difference_of_two_cells_of_a_run() -> None:
 def test_rounds_that_one_side_lacks_are_left_out() -> None:
     found = paired({1: 1.0, 2: 2.0, 5: 7.0}, {2: 4.0, 3: 1.0, 5: 14.0})
     assert found is not None
-    assert (found.n, math.exp(found.mean)) == (2, pytest.approx(2.0))
+    assert (found.estimate.pairs, math.exp(found.estimate.mean)) == (2, pytest.approx(2.0))
     assert paired({1: 1.0}, {2: 1.0}) is None
 
 
@@ -66,16 +77,16 @@ def test_too_few_repeats_are_not_tested_and_do_not_burden_the_others() -> None:
     assert enough is not None
     first, second = corrected([few, enough])
     assert first.chance is None
-    assert second.chance == pytest.approx(enough.chance())
+    assert second.chance == pytest.approx(enough.estimate.chance())
 
 
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(0.01, 1)), min_size=1, max_size=12))
 def test_intervals_leave_out_one_exactly_where_holm_finds_a_difference(
     given_contrasts: list[tuple[float, float]],
 ) -> None:
-    contrasts = [Contrast(5, mean, error, 8.0, error, 2.0) for mean, error in given_contrasts]
-    found = corrected(contrasts)
-    raw = sorted(c.chance() for c in contrasts)
+    estimates = [Estimate("a", "b", 5, mean, error, 8.0) for mean, error in given_contrasts]
+    found = all_corrected(estimates)
+    raw = sorted(e.chance() for e in estimates)
     rejected = 0  # Holm in its textbook form
     for i, p in enumerate(raw):
         if p > ALARMS / (len(raw) - i):
@@ -125,7 +136,7 @@ def test_the_benchmark_makes_both_of_its_tables() -> None:
 
 def test_the_promised_number_of_repeats_finds_the_difference_four_times_in_five() -> None:
     rng, noise = np.random.default_rng(3), 0.04
-    seen = Contrast(4, 0.0, 1.0, 6.0, 2 * noise**2, 2.0)
+    seen = _seen(2 * noise**2)
     n = repeats_to_tell(seen, 0.05, 1)
     assert n is not None
     hits = 0
@@ -139,7 +150,7 @@ def test_the_promised_number_of_repeats_finds_the_difference_four_times_in_five(
 
 def test_more_noise_or_more_tests_need_more_repeats_and_hopeless_noise_has_no_number() -> None:
     def needed(noise: float, tests: int) -> int | None:
-        return repeats_to_tell(Contrast(4, 0.0, 1.0, 6.0, 2 * noise**2, 2.0), 0.05, tests)
+        return repeats_to_tell(_seen(2 * noise**2), 0.05, tests)
 
     quiet, noisy, many = needed(0.01, 1), needed(0.05, 1), needed(0.05, 20)
     assert quiet is not None
@@ -147,4 +158,4 @@ def test_more_noise_or_more_tests_need_more_repeats_and_hopeless_noise_has_no_nu
     assert many is not None
     assert 4 <= quiet < noisy < many
     assert needed(50.0, 1) is None
-    assert repeats_to_tell(Contrast(1, 0.0, 0.0, 0.0, 0.0, 1.0), 0.05, 1) is None
+    assert repeats_to_tell(Contrast.of(1, 0.0, 0.0, 0.0, variance=0.0, sources=1.0), 0.05, 1) is None

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokerlab.judge.differences import ALARMS, Difference, differences
+from brokerlab.judge.differences import differences
+from brokerlab.judge.estimates import ALARMS, Difference
 
 LIMIT_3_DEGREES = 3.481909  # Student, 4 % on both sides together
 Values = dict[str, dict[int, float]]
