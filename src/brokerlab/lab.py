@@ -36,8 +36,11 @@ if TYPE_CHECKING:
     from brokerlab.brokers.contract import Broker, Installation
     from brokerlab.install.java import Java
     from brokerlab.judge.compared import Compared
+    from brokerlab.judge.history import History
     from brokerlab.lake.ingest import Added
     from brokerlab.model.plan import CellPlan, Endpoint, RunPlan
+    from brokerlab.results.analyzed import AnalyzedRun
+    from brokerlab.results.compare.measured import Source
     from brokerlab.results.verdict import Verdict
 
 __all__ = [
@@ -46,10 +49,12 @@ __all__ = [
     "PlannedSettings",
     "add_to_lake",
     "analyze",
+    "analyzed_runs",
     "brokers",
     "compare",
     "estimate",
     "find_run",
+    "history",
     "install",
     "measure",
     "plan",
@@ -239,17 +244,18 @@ def compare(
     metrics: Sequence[str] | None = None,
     allow_unlike: bool = False,
     page: Path | None = None,
+    lake: str | Path | None = None,
 ) -> Compared:
     """Is each candidate better or worse than the base? Names are runs, tags, or cells of a run (RUN:CELL).
 
-    `metrics` are keys of model.metrics.METRICS; without them, the chief ones. `page` is where an HTML page is written.
+    `metrics` are keys of model.metrics.METRICS; without them, the chief ones. `page` is where an HTML page is written. Runs are
+    read from the lake at `lake` where one is given, else from the directory `runs`.
     """
     from brokerlab.judge.compared import DEFAULT_METRICS
     from brokerlab.judge.compared import compare as compare_sides
-    from brokerlab.results.compare.run_directories import RunDirectories
     from brokerlab.results.compare.sides import different, side
 
-    source = RunDirectories(runs or runs_directory())
+    source = _measured_runs(runs, lake)
     sides = [side(source, name) for name in (base, *candidates)]
     different(sides)
     found = compare_sides(sides[0], sides[1:], metrics=metrics or DEFAULT_METRICS, allow_unlike=allow_unlike)
@@ -258,6 +264,57 @@ def compare(
 
         write_page(page, found, sides, source)
     return found
+
+
+def history(
+    metrics: Sequence[str] | None = None,
+    runs: Path | None = None,
+    *,
+    where: Mapping[str, Sequence[str]] | None = None,
+    lake: str | Path | None = None,
+    page: Path | None = None,
+) -> History:
+    """How did these metrics change over time, question by question? `where` chooses cells by their facts. Runs are read from
+    the lake at `lake` where one is given, else from the directory `runs`. `page` is where an HTML page is written."""
+    from brokerlab.judge.history import DEFAULT_METRICS
+    from brokerlab.judge.history import history as history_of
+
+    found = history_of(_measured_runs(runs, lake).every(), metrics or DEFAULT_METRICS, where or {})
+    if page is not None:
+        from brokerlab.report.history_page import write_page
+
+        write_page(page, found)
+    return found
+
+
+def analyzed_runs(
+    name: str | None, runs: Path | None = None, *, lake: str | Path | None = None
+) -> Sequence[AnalyzedRun]:
+    """The run of this name, from the directory `runs` or from a lake; without a name, all runs of the lake."""
+    if lake is not None:
+        from brokerlab.lake import open as open_lake
+        from brokerlab.lake.analyzed import LakeRuns
+
+        found = LakeRuns(open_lake(lake))
+        return found.analyzed() if name is None else [found.run(name)]
+    from brokerlab.results.analyzed import DirectoryRun
+
+    if name is None:
+        raise UserError("a run must be named where there is no lake", hint="brokerlab list runs shows them all")
+    run = DirectoryRun(find_run(name, runs))
+    _ = run.verdict  # a run that was not analyzed has tables of no run
+    return [run]
+
+
+def _measured_runs(runs: Path | None, lake: str | Path | None) -> Source:
+    if lake is not None:
+        from brokerlab.lake import open as open_lake
+        from brokerlab.lake.analyzed import LakeRuns
+
+        return LakeRuns(open_lake(lake))
+    from brokerlab.results.compare.run_directories import RunDirectories
+
+    return RunDirectories(runs or runs_directory())
 
 
 def add_to_lake(

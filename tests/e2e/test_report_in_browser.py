@@ -18,6 +18,7 @@ from brokerlab import lab
 from brokerlab.report.page import write_report
 from brokerlab.results.reader import read_table
 from brokerlab.results.tables import RESULT_TABLES
+from compared_runs import write_measured
 from synthetic import write_run
 from synthetic_tables import Story, write_results
 
@@ -118,12 +119,38 @@ def test_the_page_of_a_comparison_draws_both_sides_without_complaint_or_network(
     page = tmp_path / "compare.html"
     lab.compare("one", ["two"], tmp_path, page=page)
     seen = visit(page)
-    for part, charts in (("throughput", 4), ("spectrum", 1)):
+    for part, charts in (("together", 1), ("spectrum", 1)):
         pixels = drawn(seen.page, part)
         assert len(pixels) == charts, part
         assert min(pixels) > 1000, (part, pixels)
+        names = seen.page.locator(f"#{part} .u-legend .u-label").all_inner_texts()
+        assert {"A kafka", "A nats", "B kafka", "B nats"} <= set(names)
     assert seen.complaints == []
     assert seen.requests == [page.as_uri()]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_history_draws_every_series_without_complaint_or_network(
+    visit: Open, tmp_path: Path, scheme: str
+) -> None:
+    latency = "end_to_end_latency_p99_ns"
+    for day in range(1, 13):
+        value = (2e6 if day < 7 else 3e6) + 1e4 * (day % 3)
+        bad = {"c01": {"verdict": "invalid", "latencies": "invalid", "because": "late"}} if day == 4 else {}
+        values = {c: {latency: [value, value * 1.01, value * 0.99]} for c in ("c01", "c02")}
+        write_measured(tmp_path, f"202611{day:02d}T060000Z-nightly-{day:06x}", values, verdicts=bad)
+    page = tmp_path / "history.html"
+    lab.history([latency], tmp_path, page=page)
+    for width in (1280, 400):
+        seen = visit(page, width=width, scheme=scheme)
+        pixels = [c.evaluate(DRAWN) for c in seen.page.query_selector_all("[data-history] canvas")]
+        assert len(pixels) == 2
+        assert min(pixels) > 1000, pixels
+        assert seen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert seen.complaints == []
+        assert seen.requests == [page.as_uri()]
+    seen.page.locator("[data-history] .u-over").first.hover()
+    assert "nightly" in seen.page.locator("[data-history] .u-legend").first.inner_text()
 
 
 def test_a_canvas_has_the_pixels_it_shows(visit: Open, report: Path, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ COMMANDS = {
     "run": ("run", "Run a workload: load, verify, analyze, report. Run again to resume."),
     "show": ("show", "Show a run: its question, state, verdict and figures."),
     "compare": ("compare", "Compare runs, tags or cells: better, worse, same, cannot tell."),
+    "history": ("history", "Show a metric over time, run by run, with its change points."),
     "export": ("export", "Write a run as JSON, CSV, Parquet, Markdown, JUnit or OpenMetrics."),
     "analyze": ("analyze", "Rebuild a run's tables and verdict from its evidence."),
     "report": ("report", "Rebuild a run's HTML report from its tables."),

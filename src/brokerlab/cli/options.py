@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 import click
 
+from brokerlab.errors import UserError
 from brokerlab.home import runs_directory
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
@@ -21,12 +23,33 @@ runs = click.option(
 lake = click.option(
     "--lake", "lake", metavar="URI", help="The lake (default: BROKERLAB_LAKE, else a folder `lake` beside the runs)."
 )
+from_lake = click.option(
+    "--lake", "lake", metavar="URI", help="Read runs from this lake instead of from their directories."
+)
 run_name = click.argument("run", metavar="RUN", shell_complete=lambda *_: _run_names())
 broker_name = click.argument("broker", metavar="BROKER", shell_complete=lambda _c, _p, start: _broker_names(start))
 
 
 def runs_root(given: Path | None) -> Path:
     return given.absolute() if given is not None else runs_directory()
+
+
+def one_source(lake: str | None, runs: Path | None) -> Path:
+    """The directory of runs, for commands that read either from there or from a lake."""
+    if lake is not None and runs is not None:
+        raise UserError("--lake and --runs exclude each other", hint="give one of them")
+    return runs_root(runs)
+
+
+def metric_named(name: str, option: str) -> str:
+    """A key of model.metrics.METRICS. UserError with the nearest one."""
+    from brokerlab.model.metrics import METRICS
+
+    if name in METRICS:
+        return name
+    near = difflib.get_close_matches(name, METRICS, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"metrics: {', '.join(METRICS)}"
+    raise UserError(f"{option}: no metric is called {name!r}", hint=hint)
 
 
 def lake_address(given: str | None, runs: Path | None) -> str:

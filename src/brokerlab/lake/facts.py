@@ -1,4 +1,4 @@
-"""Rows of `runs` and `cells`, from the documents of a run directory."""
+"""Rows of `runs`, `cells` and `documents`, from the documents of a run directory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from brokerlab.lake.survey import Candidate
+from brokerlab.lake.survey import DOCUMENTS, Candidate
 from brokerlab.results.executions import all_executions
 from brokerlab.results.reader import read_verdict
 
@@ -78,6 +78,16 @@ def cell_rows(candidate: Candidate) -> list[Row]:
             }
         )
     return rows
+
+
+def document_rows(candidate: Candidate) -> list[Row]:
+    """The rows of `documents`: every document that the run has."""
+    files = [candidate.directory.path / name for name in DOCUMENTS]
+    return [
+        {"run": candidate.run, "document": file.stem, "text": file.read_text("utf-8")}
+        for file in files
+        if file.is_file()
+    ]
 
 
 def _listed(names: Iterable[str | None]) -> str:

@@ -27,7 +27,7 @@ from brokerlab.lake.manifest import Entry, File, Manifest, commit, kept, present
 from brokerlab.lake.reconcile import EvidenceRows, Row, all_written, evidence_rows
 from brokerlab.lake.store import Store
 from brokerlab.lake.survey import Candidate, Part, Refusal, Why, inputs_of, parts_of, survey
-from brokerlab.lake.tables import CELLS, EVIDENCE_COUNT, EVIDENCE_FILE, PLACES, RUNS
+from brokerlab.lake.tables import CELLS, DOCUMENTS, EVIDENCE_COUNT, EVIDENCE_FILE, PLACES, RUNS
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.pipeline.gold import queries_at_once
 from brokerlab.results.tables import RESULT_TABLES
@@ -167,6 +167,7 @@ def _own_rows(candidates: Sequence[Candidate], found: Mapping[str, EvidenceRows]
         f"silver/{EVIDENCE_COUNT.name}": [row for c in candidates for row in found[c.run].counts],
         f"gold/{RUNS.name}": [facts.run_row(c) for c in candidates],
         f"gold/{CELLS.name}": [row for c in candidates for row in facts.cell_rows(c)],
+        f"gold/{DOCUMENTS.name}": [row for c in candidates for row in facts.document_rows(c)],
     }
 
 

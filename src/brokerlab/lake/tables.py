@@ -99,9 +99,19 @@ CELLS = Table(
     ),
 )  # fmt: skip
 
+DOCUMENTS = Table(
+    "documents",
+    "The documents of a run as they were written: what compare, history and export read besides the tables.",
+    (
+        _RUN,
+        Column("document", "string", "", "plan, environment, state or verdict"),
+        Column("text", "string", "", "its JSON"),
+    ),
+)
+
 BRONZE = {EVIDENCE_FILE.name: EVIDENCE_FILE}
 SILVER = {EVIDENCE_COUNT.name: EVIDENCE_COUNT}
-GOLD = {**RESULT_TABLES, RUNS.name: RUNS, CELLS.name: CELLS}
+GOLD = {**RESULT_TABLES, RUNS.name: RUNS, CELLS.name: CELLS, DOCUMENTS.name: DOCUMENTS}
 LAYERS = {"bronze": BRONZE, "silver": SILVER, "gold": GOLD}
 PLACES = {f"{layer}/{name}": table for layer, tables in LAYERS.items() for name, table in tables.items()}
 

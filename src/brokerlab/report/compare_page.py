@@ -13,10 +13,11 @@ from brokerlab.errors import UserError
 from brokerlab.judge.compared import ANSWERS, Answered, Compared, ComparedCell
 from brokerlab.model.state import RunState
 from brokerlab.report import figures
+from brokerlab.report.embedded import page_data
 from brokerlab.report.grid import Cell, grid
 from brokerlab.report.markup import Html, tag
-from brokerlab.report.page import page_shell
-from brokerlab.report.sections.charts import spectrum_section, throughput_section
+from brokerlab.report.page import shell
+from brokerlab.report.sections.charts import spectrum_section, together_section
 from brokerlab.report.source import Source, TableData
 from brokerlab.results.compare.measured import Source as Runs
 from brokerlab.results.compare.sides import Side
@@ -28,7 +29,11 @@ _LEAST_REACH = math.log(1.1)  # of the scale of ratios, so that nearly equal one
 
 def write_page(file: Path, found: Compared, sides: Sequence[Side], runs: Runs) -> None:
     """Write the page, whole or not at all. UserError where `file` cannot be written."""
-    page = render(found, sides, runs)
+    write_whole(file, render(found, sides, runs))
+
+
+def write_whole(file: Path, page: str) -> None:
+    """Write a file that --html names. UserError where it cannot be written."""
     try:
         fd, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
         try:
@@ -52,10 +57,11 @@ def render(found: Compared, sides: Sequence[Side], runs: Runs) -> str:
         "main",
         _head(found, letters),
         [_cell_section(cell, letters[cell.candidate]) for cell in found.cells],
-        throughput_section(source),
+        together_section(source),
         spectrum_section(source),
     )
-    return page_shell(f"compare: {found.base}", body, source)
+    data = page_data(source)
+    return shell(f"compare: {found.base}", body, {**data, "cells": _styled(data["cells"], found, letters)})
 
 
 def letter(number: int) -> str:
@@ -108,7 +114,9 @@ def _cell_section(cell: ComparedCell, name: str) -> Html:
         )
         if unlike
         else None,
-        grid("Medians, and the ratio with its interval", heads, rows, text_columns=(0, 4, 5)) if rows else None,
+        grid("Medians, and the ratio with its interval", heads, rows, text_columns=(0, 4, 5), kind="stack figures")
+        if rows
+        else None,
     )
 
 
@@ -151,6 +159,21 @@ def _reach(one: Answered) -> float:
     """How far the interval is from 1; what is beyond a factor 100 is cut."""
     ends = [v for v in (one.low, one.high, one.ratio) if v is not None and v > 0]
     return min(max((abs(math.log(v)) for v in ends), default=0.0) * 1.05, math.log(100))
+
+
+def _styled(cells: Sequence[dict[str, Any]], found: Compared, letters: dict[str, str]) -> list[dict[str, Any]]:
+    """With one color for cells that are compared with each other, and one kind of dashes for each side. Where there is but one
+    such group, each side has its own color."""
+    base = letters[found.base]
+    partner = {f"{letters[c.candidate]} {c.candidate_cell}": f"{base} {c.base_cell}" for c in found.cells}
+    groups = list(dict.fromkeys(partner.get(c["cell"], c["cell"]) for c in cells))
+    sides = list(letters.values())
+    styled = []
+    for cell in cells:
+        side = sides.index(cell["cell"].partition(" ")[0])
+        group = groups.index(partner.get(cell["cell"], cell["cell"]))
+        styled.append({**cell, "color": group if len(groups) > 1 else side, "dash": side})
+    return styled
 
 
 def _charted(sides: Sequence[Side], runs: Runs) -> Source:

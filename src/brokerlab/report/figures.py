@@ -72,6 +72,11 @@ def cores(value: float | None) -> str:
     return ABSENT if value is None or not _finite(value) else f"{value:.2f} cores"
 
 
+def times(ratio: float) -> str:
+    """1.25× or 1.013×: three decimals where two would hide the difference."""
+    return f"{ratio:.3f}×" if 0.9 <= ratio < 1.1 else f"{ratio:.2f}×" if ratio < 100 else f"{ratio:,.0f}×"
+
+
 def plural(number: int, noun: str) -> str:
     """1 repeat, 2 repeats."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

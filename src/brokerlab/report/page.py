@@ -6,6 +6,7 @@ import os
 import tempfile
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from brokerlab.report.embedded import page_data
 from brokerlab.report.markup import Html, join, script_json, tag
@@ -25,7 +26,7 @@ from brokerlab.report.source import Source, read_source
 from brokerlab.results.directory import RunDirectory
 
 _STYLES = ("uplot.min.css", "report.css")
-_SCRIPTS = ("uplot.iife.min.js", "data.js", "lines.js", "heat.js", "raw.js", "report.js")
+_SCRIPTS = ("uplot.iife.min.js", "data.js", "lines.js", "heat.js", "history.js", "raw.js", "report.js")
 _NAVIGATION = (
     ("load", "Load"), ("headline", "Headline"), ("throughput", "Throughput"), ("spectrum", "Percentiles"), ("heat", "Latency"),
     ("delivery", "Delivery"), ("limits", "Limits"), ("environment", "Environment"), ("method", "Method"), ("raw", "Raw numbers"),
@@ -70,12 +71,12 @@ def _head(title: str) -> Html:
     )
 
 
-def page_shell(title: str, body: Html, source: Source) -> str:
-    """A page of another kind with the same style and chart scripts, drawn from the tables of `source`."""
+def shell(title: str, body: Html, data: dict[str, Any]) -> str:
+    """A page with the same style and chart scripts, drawn from `data`."""
     parts = join(
         body,
         tag("button", "Dark", type="button", id="theme", aria_label="Colour theme"),
-        script_json("data", page_data(source)),
+        script_json("data", {"cells": [], "measures": [], "tables": {}, **data}),
         [tag("script", Html(_asset(s))) for s in _SCRIPTS],
     )
     return "<!doctype html>\n" + tag("html", _head(title), tag("body", parts), lang="en") + "\n"

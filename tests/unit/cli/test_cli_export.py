@@ -116,12 +116,26 @@ def test_openmetrics_is_well_formed_and_has_latencies_in_seconds(run: RunDirecto
         (("csv", "--table", "all"), "do not fit into one CSV"),
         (("parquet",), "give --out DIR"),
         (("junit", "--table", "delivery"), "--table does not go with junit"),
-        (("xml",), "'xml' is not one of"),
+        (("xml",), "the format must be one of json, csv"),
     ],
 )
 @pytest.mark.usefixtures("run")
 def test_bad_input_is_said_with_what_to_do(args: tuple[str, ...], said: str) -> None:
     assert said in _export(*args, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("json",), "which run?"),
+        (("one", "two", "json"), "one run at a time"),
+        (("one", "json", "--lake", "lake", "--runs", "runs"), "--lake and --runs exclude each other"),
+        (("one", "jsn"), "did you mean 'json'?"),
+    ],
+)
+def test_what_is_exported_must_be_clear(args: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(cli, ["export", *args])
+    assert (result.exit_code, said in result.stderr) == (2, True), result.output
 
 
 def test_a_run_that_was_not_analyzed_is_not_exported(run: RunDirectory) -> None:

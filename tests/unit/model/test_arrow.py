@@ -14,6 +14,7 @@ from brokerlab.model.arrow import (
     arrow_schema,
     as_declared,
     later_columns,
+    repeated,
     schema_problem,
     written_by,
 )
@@ -92,3 +93,10 @@ def test_versions_are_compared_as_numbers() -> None:
 def test_every_column_that_came_later_has_a_default(table: Table) -> None:
     later = [c for c in table.columns if c.since != "0.1.0"]
     assert [c.name for c in later if c.default is None and not c.nullable] == []
+
+
+@pytest.mark.parametrize(("text", "times"), [("", 3), ("run", 0), ("zäh → ok", 4)])
+def test_a_repeated_text_is_a_valid_column(text: str, times: int) -> None:
+    column = repeated(text, times)
+    column.validate(full=True)
+    assert column.to_pylist() == [text] * times

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ import click
 from brokerlab.cli import options
 from brokerlab.cli.text import print_json
 from brokerlab.errors import ExitCode, UserError
-from brokerlab.model.metrics import METRICS
 
 if TYPE_CHECKING:
     from brokerlab.judge.compared import Compared
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--fail-on", multiple=True, metavar="worse[:METRIC]", help="Exit 7 where this is found. Repeatable.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page, too.")
 @click.option("--markdown", is_flag=True, help="Print Markdown instead of text.")
+@options.from_lake
 @options.runs
 @options.as_json
 def command(
@@ -36,6 +35,7 @@ def command(
     fail_on: tuple[str, ...],
     html: Path | None,
     markdown: bool,
+    lake: str | None,
     runs: Path | None,
     as_json: bool,
 ) -> int:
@@ -45,12 +45,12 @@ def command(
     from brokerlab.judge.compared import DEFAULT_METRICS
 
     watched = [_watched(text) for text in fail_on]
-    named = [_metric(m, "--metric") for m in metrics] or list(DEFAULT_METRICS)
+    named = [options.metric_named(m, "--metric") for m in metrics] or list(DEFAULT_METRICS)
     asked = [*dict.fromkeys([*named, *(m for m in watched if m)])]
     if markdown and as_json:
         raise UserError("--markdown and --json exclude each other", hint="give one of them")
     found = lab.compare(
-        base, candidates, options.runs_root(runs), metrics=asked, allow_unlike=allow_unlike, page=html
+        base, candidates, options.one_source(lake, runs), metrics=asked, allow_unlike=allow_unlike, page=html, lake=lake
     )  # fmt: skip
     failed = _failed(found, watched)
     if as_json:
@@ -70,15 +70,7 @@ def _watched(text: str) -> str:
     word, _, metric = text.partition(":")
     if word != "worse":
         raise UserError(f"--fail-on must be worse or worse:METRIC (got {text!r})", hint="for example --fail-on worse")
-    return _metric(metric, "--fail-on") if metric else ""
-
-
-def _metric(name: str, option: str) -> str:
-    if name in METRICS:
-        return name
-    near = difflib.get_close_matches(name, METRICS, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else f"metrics: {', '.join(METRICS)}"
-    raise UserError(f"{option}: no metric is called {name!r}", hint=hint)
+    return options.metric_named(metric, "--fail-on") if metric else ""
 
 
 def _failed(found: Compared, watched: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""brokerlab export RUN FORMAT"""
+"""brokerlab export [RUN] FORMAT"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from brokerlab.errors import UserError
 
 if TYPE_CHECKING:
     from brokerlab.model.tables import Table
-    from brokerlab.results.export.analyzed import AnalyzedRun
+    from brokerlab.results.analyzed import AnalyzedRun
 
 FORMATS = ("json", "csv", "parquet", "markdown", "junit", "openmetrics")
 _ENDINGS = {"json": "json", "markdown": "md", "junit": "xml", "openmetrics": "txt"}
@@ -22,27 +22,45 @@ _WITHOUT_TABLES = ("junit", "openmetrics")
 
 
 @click.command()
-@options.run_name
-@click.argument("form", metavar=f"{'|'.join(FORMATS)}", type=click.Choice(FORMATS))
+@click.argument("what", metavar=f"[RUN] {'|'.join(FORMATS)}", nargs=-1, required=True)
 @click.option("--table", "names", multiple=True, metavar="NAME", help="This result table; repeatable, or `all`.")
 @click.option("--out", default="-", metavar="DIR|-", help="Directory for files, or - for stdout (default).")
+@options.from_lake
 @options.runs
-def command(run: str, form: str, names: tuple[str, ...], out: str, runs: Path | None) -> int:
-    """Write RUN in a format of other programs: its figures and verdict, or whole result tables."""
+def command(what: tuple[str, ...], names: tuple[str, ...], out: str, lake: str | None, runs: Path | None) -> int:
+    """Write RUN, or with --lake and no RUN all runs of a lake, in a format of other programs: figures and verdict, or whole
+    result tables."""
     from brokerlab import lab
-    from brokerlab.results.export.analyzed import AnalyzedRun
 
+    run, form = _asked(what, lake)
     tables = [t for name in names for t in _tables(name)]
     if tables and form in _WITHOUT_TABLES:
         raise UserError(f"--table does not go with {form}", hint="csv, json, markdown and parquet have tables")
-    analyzed = AnalyzedRun(lab.find_run(run, options.runs_root(runs)))
-    _ = analyzed.verdict  # a run that was not analyzed has tables of no run
+    root = options.one_source(lake, runs)
+    found = lab.analyzed_runs(run, root, lake=lake)
     if out == "-":
-        click.echo(_one_text(analyzed, form, tables), nl=False)
+        click.echo(_one_text(found, form, tables), nl=False)
         return 0
-    for file in _write(analyzed, form, tables, Path(out)):
+    stem = found[0].plan.run if run is not None else "lake"
+    for file in _write(found, stem, form, tables, Path(out)):
         click.echo(str(file))
     return 0
+
+
+def _asked(what: tuple[str, ...], lake: str | None) -> tuple[str | None, str]:
+    """The run, None for all of a lake, and the format."""
+    *names, form = what
+    if form not in FORMATS:
+        near = difflib.get_close_matches(form, FORMATS, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}?" if near else "brokerlab export RUN json"
+        raise UserError(f"the format must be one of {', '.join(FORMATS)} (got {form!r})", hint=hint)
+    if len(names) > 1:
+        raise UserError(
+            f"one run at a time can be exported, given {', '.join(names)}", hint="--lake without a run has all"
+        )
+    if not names and lake is None:
+        raise UserError("which run?", hint=f"brokerlab export RUN {form}; --lake URI {form} has all runs of a lake")
+    return (names[0] if names else None), form
 
 
 def _tables(name: str) -> list[Table]:
@@ -57,7 +75,7 @@ def _tables(name: str) -> list[Table]:
     raise UserError(f"--table: no result table is called {name!r}", hint=hint)
 
 
-def _one_text(run: AnalyzedRun, form: str, tables: Sequence[Table]) -> str:
+def _one_text(runs: Sequence[AnalyzedRun], form: str, tables: Sequence[Table]) -> str:
     from brokerlab.results.export.documents import as_csv
     from brokerlab.results.tables import RUN_SUMMARY
 
@@ -66,11 +84,11 @@ def _one_text(run: AnalyzedRun, form: str, tables: Sequence[Table]) -> str:
     if form == "csv":
         if len(tables) > 1:
             raise UserError(f"{len(tables)} tables do not fit into one CSV", hint="give one --table, or --out DIR")
-        return as_csv(run, tables[0] if tables else RUN_SUMMARY)
-    return _document(form)(run, tables)
+        return as_csv(runs, tables[0] if tables else RUN_SUMMARY)
+    return _document(form)(runs, tables)
 
 
-def _document(form: str) -> Callable[[AnalyzedRun, Sequence[Table]], str]:
+def _document(form: str) -> Callable[[Sequence[AnalyzedRun], Sequence[Table]], str]:
     from brokerlab.results.export.documents import as_json, as_markdown
     from brokerlab.results.export.junit import as_junit
     from brokerlab.results.export.openmetrics import as_openmetrics
@@ -78,32 +96,31 @@ def _document(form: str) -> Callable[[AnalyzedRun, Sequence[Table]], str]:
     return {
         "json": as_json,
         "markdown": as_markdown,
-        "junit": lambda run, _tables: as_junit(run),
-        "openmetrics": lambda run, _tables: as_openmetrics(run),
+        "junit": lambda runs, _tables: as_junit(runs),
+        "openmetrics": lambda runs, _tables: as_openmetrics(runs),
     }[form]
 
 
-def _write(run: AnalyzedRun, form: str, tables: Sequence[Table], folder: Path) -> Iterator[Path]:
-    """Files, each whole or not at all: <run>.<ending>, or <run>.<table>.<ending> for csv and parquet."""
-    import pyarrow.parquet as pq
-
-    from brokerlab.results.export.documents import as_csv
+def _write(runs: Sequence[AnalyzedRun], stem: str, form: str, tables: Sequence[Table], folder: Path) -> Iterator[Path]:
+    """Files, each whole or not at all: <run>.<ending>, or <run>.<table>.<ending> for csv and parquet; <run> is `lake` for
+    all runs of one."""
+    from brokerlab.results.export.documents import as_csv, write_parquet
     from brokerlab.results.tables import RUN_SUMMARY
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for table in (tables or [RUN_SUMMARY]) if form in ("csv", "parquet") else ():
-            file = folder / f"{run.directory.name}.{table.name}.{form}"
+            file = folder / f"{stem}.{table.name}.{form}"
             aside = file.with_name(f".{file.name}")
             if form == "csv":
-                aside.write_text(as_csv(run, table), "utf-8")
+                aside.write_text(as_csv(runs, table), "utf-8")
             else:
-                pq.write_table(run.table(table), aside)
+                write_parquet(aside, runs, table)
             yield aside.replace(file)
         if form in _ENDINGS:
-            file = folder / f"{run.directory.name}.{_ENDINGS[form]}"
+            file = folder / f"{stem}.{_ENDINGS[form]}"
             aside = file.with_name(f".{file.name}")
-            aside.write_text(_document(form)(run, tables), "utf-8")
+            aside.write_text(_document(form)(runs, tables), "utf-8")
             yield aside.replace(file)
     except OSError as error:
         raise UserError(

@@ -90,11 +90,14 @@ const Report = (() => {
   }
 
   const labels = new Map(page.cells.map((c) => [c.cell, c.label || c.cell]));
-  const indices = new Map(page.cells.map((c, i) => [c.cell, i]));
+  // A page may say which color and which dashes a cell has; else both follow its place.
+  const colors = new Map(page.cells.map((c, i) => [c.cell, c.color ?? i]));
+  const dashes = new Map(page.cells.map((c, i) => [c.cell, c.dash ?? i]));
   return {
     page, table, each, distinct, significant, duration, rate, count, size, color, seriesColor, dash, element, choice,
     label: (cell) => labels.get(cell) ?? cell,
-    index: (cell) => indices.get(cell) ?? 0,
+    index: (cell) => colors.get(cell) ?? 0,
+    cellDash: (cell) => dash(dashes.get(cell) ?? 0),
     short: Object.fromEntries(page.measures.map((m) => [m.key, m.short])),
     measures: Object.fromEntries(page.measures.map((m) => [m.key, m.words])),
   };

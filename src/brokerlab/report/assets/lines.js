@@ -145,6 +145,21 @@ const Lines = (() => {
       else box.append("This repeat has no rows.");
   }
 
+  /** One rate of many cells in one chart, each counted from its own measure phase: received, or sent where nothing consumes. */
+  function together(host, state) {
+    clear(host);
+    const shown = state.cells.map((cell) => ({ cell, all: rates(cell, state.repeat), time: phases(cell, state.repeat) })).filter((s) => s.all.length);
+    const kind = shown.some((s) => s.all.some((x) => x.label.startsWith("received"))) ? "received" : "sent";
+    const series = shown.map(({ cell, all, time }) => {
+      const points = new Map();
+      for (const s of all.filter((x) => x.label.startsWith(kind))) for (const [at, v] of s.points) add(points, at - time.zero, v);
+      return { label: R.label(cell), points, color: R.seriesColor(R.index(cell)), dash: R.cellDash(cell) };
+    }).filter((s) => s.points.size);
+    const box = frame(host, `${kind} a second`, `repeat ${state.repeat}`, `Messages ${kind} a second, repeat ${state.repeat}: ${series.map((s) => s.label).join(", ")}`);
+    if (series.length) overTime(host, box, series, R.rate, { zero: 0, spans: shown[0].time.spans });
+    else box.append("This repeat has no rows.");
+  }
+
   /** Merged histogram of a cell: ascending [{value, before}] steps and n; no value is above the largest sample. Groups add up; histograms merge exactly. */
   function steps(cell, repeat, measure) {
     const counts = new Map();
@@ -221,7 +236,7 @@ const Lines = (() => {
       series: [
         { label: "percentile", value: (_u, v) => quantile(v) },
         ...all.map((s) => ({
-          label: `${R.label(s.cell)} (n = ${R.count(s.n)})`, stroke: stroke(s), plain: R.seriesColor(R.index(s.cell)), width: 2, dash: R.dash(R.index(s.cell)),
+          label: `${R.label(s.cell)} (n = ${R.count(s.n)})`, stroke: stroke(s), plain: R.seriesColor(R.index(s.cell)), width: 2, dash: R.cellDash(s.cell),
           points: { show: false, fill: R.seriesColor(R.index(s.cell)) }, value: (u, v) => (u.cursor.idx === null ? "" : R.duration(v)),
         })),
       ],
@@ -274,5 +289,5 @@ const Lines = (() => {
     if (absent.length) host.append(R.element("p", { class: "absent" }, `Not recorded in this repeat: ${absent.map(([title]) => title).join(", ")}.`));
   }
 
-  return { throughput, spectrum, limits, phases, steps };
+  return { throughput, together, spectrum, limits, phases, steps, clear, frame, axis, draw };
 })();

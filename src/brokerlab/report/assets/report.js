@@ -89,6 +89,9 @@
   }
 
   chart("throughput", "rate_per_second", Lines.throughput, FIRST_CHARTS, false, false);
+  chart("together", "rate_per_second", Lines.together, FIRST_LINES, false, false);
+  for (const host of document.querySelectorAll("[data-history]"))
+    redraws.push(() => History.draw(host, R.page.history[host.dataset.history]));
   chart("spectrum", "latency_histogram", Lines.spectrum, FIRST_LINES, true, true);
   chart("heat", "latency_heat", Heat.heat, FIRST_CHARTS, false, true);
   limits();

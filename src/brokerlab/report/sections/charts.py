@@ -41,6 +41,17 @@ def throughput_section(source: Source) -> Html:
     )
 
 
+def together_section(source: Source) -> Html:
+    return _chart_section(
+        source,
+        "together",
+        "Rate over time",
+        "rate_per_second",
+        "Messages in each second of the clock, all sides on the same axes. Time counts from the first second of each side's "
+        "measure phase.",
+    )
+
+
 def spectrum_section(source: Source) -> Html:
     return _chart_section(
         source,

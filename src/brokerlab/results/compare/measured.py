@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,8 +10,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from brokerlab.model.environment import CellEnvironment, Environment
+from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.model.tables import Table
+from brokerlab.results.analyzed import AnalyzedRun, rows_of
+from brokerlab.results.tables import DELIVERY, RUN_SUMMARY
 from brokerlab.results.verdict import Aspect, CellVerdict
 
 _ASPECTS_SINCE = 2  # schema version of verdict.json; before it a cell had one answer for everything
@@ -41,13 +45,18 @@ class MeasuredCell:
 
     def doubt(self, aspect: Aspect) -> str:
         """Why what belongs to this aspect is not to be believed; empty where it is."""
+        weakness = self.weakness(aspect)
+        return f"{self.plan.label} in {self.run} is {weakness}" if weakness else ""
+
+    def weakness(self, aspect: Aspect) -> str:
+        """The same for a place that names cell and run: "invalid in latencies: the agents were late"."""
         if self.verdict is None:
-            return f"the verdict of {self.run} does not name {self.plan.cell}"
+            return f"not named in its verdict as {self.plan.cell}"
         answer = self.verdict.verdict if self.verdict_schema < _ASPECTS_SINCE else getattr(self.verdict, aspect)
         if answer == "valid":
             return ""
         because = f": {self.verdict.because}" if self.verdict.because else ""
-        return f"{self.plan.label} in {self.run} is {answer} in {aspect}{because}"
+        return f"{answer} in {aspect}{because}"
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,7 @@ class MeasuredRun:
     plan: RunPlan
     environment: Environment
     cells: tuple[MeasuredCell, ...]
+    started_unix_s: float | None = None  # when its first execution began
 
     @property
     def name(self) -> str:
@@ -63,7 +73,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True)
 class Found:
-    """What a name stands for. `left_out` are runs of a tag that have not been analyzed."""
+    """What a name stands for. `left_out` are runs that have not been analyzed."""
 
     runs: tuple[MeasuredRun, ...]
     left_out: tuple[str, ...] = ()
@@ -80,3 +90,33 @@ class Source(Protocol):
 
     def table(self, run: str, table: Table) -> pa.Table:
         """All rows of one result table of a run that was found."""
+
+    def every(self) -> Found:
+        """All runs, oldest first."""
+
+
+def measured(run: AnalyzedRun) -> MeasuredRun:
+    """The cells of an analyzed run."""
+    plan, verdict = run.plan, run.verdict
+    values: dict[str, dict[str, tuple[float, ...]]] = defaultdict(dict)
+    for row in rows_of(run, RUN_SUMMARY):
+        values[row["cell"]][row["metric"]] = tuple(row["values"])
+    rounds, judged = _counted_rounds(run), {c.cell: c for c in verdict.cells}
+    cells = tuple(
+        MeasuredCell(
+            run=plan.run, plan=cell, facts=run.environment.cell(cell.cell), verdict=judged.get(cell.cell),
+            verdict_schema=verdict.schema_version, values=values[cell.cell], rounds=rounds.get(cell.cell, ()),
+        )
+        for cell in plan.cells
+    )  # fmt: skip
+    began = [e.started_unix_s for e in run.state.executions.values() if e.started_unix_s is not None]
+    return MeasuredRun(plan, run.environment, cells, min(began, default=None))
+
+
+def _counted_rounds(run: AnalyzedRun) -> dict[str, tuple[int, ...]]:
+    """By cell, in order of repeat: the repeats that the counted executions are or stand in for."""
+    counted = {ExecutionId.of(row) for row in rows_of(run, DELIVERY) if row["counted"]}
+    rounds: dict[str, list[int]] = defaultdict(list)
+    for execution in sorted(counted, key=lambda e: e.repeat):
+        rounds[execution.cell].append(run.state.of(execution).replaces or execution.repeat)
+    return {cell: tuple(of) for cell, of in rounds.items()}

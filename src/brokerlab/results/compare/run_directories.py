@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections import defaultdict
 from pathlib import Path
 
 import pyarrow as pa
 
 from brokerlab.errors import NotFoundError
-from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.tables import Table
-from brokerlab.results.compare.measured import Found, MeasuredCell, MeasuredRun
+from brokerlab.results.analyzed import DirectoryRun
+from brokerlab.results.compare.measured import Found, MeasuredRun, measured
 from brokerlab.results.directory import RunDirectory, find_run, run_directories
-from brokerlab.results.reader import read_rows, read_table, read_verdict
-from brokerlab.results.tables import DELIVERY, RUN_SUMMARY
+from brokerlab.results.reader import read_table
 
 
 class RunDirectories:
@@ -41,6 +39,9 @@ class RunDirectories:
         close = difflib.get_close_matches(name, [k for k in known if k], n=1, cutoff=0.6)
         return known[close[0]] if close else None
 
+    def every(self) -> Found:
+        return self._all(run_directories(self._root))
+
     def table(self, run: str, table: Table) -> pa.Table:
         return read_table(self._read[run], table)
 
@@ -49,40 +50,22 @@ class RunDirectories:
         return (name == "last" and bool(run_directories(self._root))) or any(p.is_file() for p in here)
 
     def _tagged(self, tag: str, runs: list[RunDirectory]) -> Found:
-        analyzed = [r for r in runs if r.verdict_file.exists()]
-        if not analyzed:
+        if not any(r.verdict_file.exists() for r in runs):
             raise NotFoundError(
                 f"no run tagged {tag!r} has been analyzed: {', '.join(r.name for r in runs[:5])}",
                 hint=f"brokerlab analyze {runs[-1].name}",
             )
+        return self._all(runs)
+
+    def _all(self, runs: list[RunDirectory]) -> Found:
+        analyzed = [r for r in runs if r.verdict_file.exists()]
         left_out = tuple(r.name for r in runs if r not in analyzed)
         return Found(tuple(self._measured(r) for r in analyzed), left_out)
 
     def _measured(self, directory: RunDirectory) -> MeasuredRun:
-        verdict, plan, environment = read_verdict(directory), directory.plan(), directory.environment()
-        values: dict[str, dict[str, tuple[float, ...]]] = defaultdict(dict)
-        for row in read_rows(directory, RUN_SUMMARY):
-            values[row["cell"]][row["metric"]] = tuple(row["values"])
-        rounds, judged = _counted_rounds(directory), {c.cell: c for c in verdict.cells}
-        cells = tuple(
-            MeasuredCell(
-                run=plan.run, plan=cell, facts=environment.cell(cell.cell), verdict=judged.get(cell.cell),
-                verdict_schema=verdict.schema_version, values=values[cell.cell], rounds=rounds.get(cell.cell, ()),
-            )
-            for cell in plan.cells
-        )  # fmt: skip
-        self._read[plan.run] = directory
-        return MeasuredRun(plan, environment, cells)
-
-
-def _counted_rounds(directory: RunDirectory) -> dict[str, tuple[int, ...]]:
-    """By cell, in order of repeat: the repeats that the counted executions are or stand in for."""
-    state = directory.state()
-    counted = {ExecutionId.of(row) for row in read_rows(directory, DELIVERY) if row["counted"]}
-    rounds: dict[str, list[int]] = defaultdict(list)
-    for execution in sorted(counted, key=lambda e: e.repeat):
-        rounds[execution.cell].append(state.of(execution).replaces or execution.repeat)
-    return {cell: tuple(of) for cell, of in rounds.items()}
+        found = measured(DirectoryRun(directory))
+        self._read[found.name] = directory
+        return found
 
 
 def _tag(run: RunDirectory) -> str | None:

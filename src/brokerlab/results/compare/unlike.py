@@ -36,7 +36,14 @@ class Unlike:
 def unlike(base: Subject, candidate: Subject, sides: tuple[Side, Side]) -> tuple[Unlike, ...]:
     """Durability and driver path, which forbid an answer, first. Where a side has several runs, its latest speaks."""
     a, b = base.members[-1], candidate.members[-1]
-    host_a, host_b = _environment(sides[0], a), _environment(sides[1], b)
+    return unlike_cells((a, _environment(sides[0], a)), (b, _environment(sides[1], b)))
+
+
+def unlike_cells(
+    base: tuple[MeasuredCell, Environment], candidate: tuple[MeasuredCell, Environment]
+) -> tuple[Unlike, ...]:
+    """Of two cells, each with the environment of its run."""
+    (a, host_a), (b, host_b) = base, candidate
     asked = _asked(a), _asked(b)
     facts = [
         Unlike("durability", a.durability, b.durability, forbids=True),
@@ -70,16 +77,17 @@ def _driver(cell: MeasuredCell, other: MeasuredCell) -> str:
 
 
 def _asked(cell: MeasuredCell) -> dict[str, str]:
-    return dict(_flat("", cell.plan.model_dump(mode="json", exclude=_NOT_ASKED)))
+    return dict(flat("", cell.plan.model_dump(mode="json", exclude=_NOT_ASKED)))
 
 
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+def flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The leaves of a document as ("producers.schedule.rate_per_s", "1000.0"); what is null is left out."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _flat(f"{prefix}.{key}" if prefix else str(key), inner)
+            yield from flat(f"{prefix}.{key}" if prefix else str(key), inner)
     elif isinstance(value, list):
         for i, inner in enumerate(value):
-            yield from _flat(f"{prefix}[{i}]", inner)
+            yield from flat(f"{prefix}[{i}]", inner)
     elif value is not None:
         yield prefix, str(value)
 

@@ -1,4 +1,4 @@
-"""A run or its tables as JSON, CSV and Markdown."""
+"""Runs or their tables as JSON, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import io
 import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
+from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
-from brokerlab.results.export.analyzed import AnalyzedRun
+from brokerlab.results.analyzed import AnalyzedRun, rows_of
 from brokerlab.results.tables import COMPARISON, DELIVERY, FAULT, RUN_SUMMARY
 
 JSON_SCHEMA_VERSION = 1
@@ -18,41 +22,60 @@ WHOLE = (RUN_SUMMARY, COMPARISON, DELIVERY, FAULT)  # the tables of the JSON doc
 _SUMMARY_COLUMNS = ("label", "durability", "metric", "unit", "n", "median", "low", "high", "set_aside")
 
 
-def as_json(run: AnalyzedRun, tables: Sequence[Table]) -> str:
-    """Tables by name; of a whole run (no tables named) also what was asked, the environment and the verdict."""
+def as_json(runs: Sequence[AnalyzedRun], tables: Sequence[Table]) -> str:
+    """One document for a run; a list of them for several. Tables by name; of whole runs (no tables named) also what was asked,
+    the environment and the verdict."""
+    found = [_document(run, tables) for run in runs]
+    whole = found[0] if len(found) == 1 else {"schema_version": JSON_SCHEMA_VERSION, "runs": found}
+    return json.dumps(whole, indent=1, allow_nan=False) + "\n"
+
+
+def _document(run: AnalyzedRun, tables: Sequence[Table]) -> dict[str, Any]:
     document: dict[str, Any] = {"schema_version": JSON_SCHEMA_VERSION, "run": run.plan.run}
     if not tables:
         document |= {
             "question": run.plan.question,
             "tag": run.plan.tag,
             "plan": run.plan.model_dump(mode="json"),
-            "environment": run.directory.environment().model_dump(mode="json"),
+            "environment": run.environment.model_dump(mode="json"),
             "verdict": run.verdict.model_dump(mode="json"),
         }
-    document["tables"] = {t.name: [_finite(row) for row in run.rows(t)] for t in tables or WHOLE}
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+    document["tables"] = {t.name: [_finite(row) for row in rows_of(run, t)] for t in tables or WHOLE}
+    return document
 
 
-def as_csv(run: AnalyzedRun, table: Table) -> str:
+def as_csv(runs: Sequence[AnalyzedRun], table: Table) -> str:
     """A head line with the declared columns, then every row. Arrays are JSON, null is empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.names())
-    for row in run.rows(table):
-        writer.writerow([_field(row[name]) for name in table.names()])
+    for run in runs:
+        for row in rows_of(run, table):
+            writer.writerow([_field(row[name]) for name in table.names()])
     return out.getvalue()
 
 
-def as_markdown(run: AnalyzedRun, tables: Sequence[Table]) -> str:
-    """Verdict, headline and figures; the tables named, column by column, where some are."""
+def write_parquet(file: Path, runs: Sequence[AnalyzedRun], table: Table) -> None:
+    """The rows of one table, run by run: no more than one run's are in memory."""
+    with pq.ParquetWriter(file, arrow_schema(table)) as writer:
+        for run in runs:
+            writer.write_table(run.table(table).cast(arrow_schema(table)))
+
+
+def as_markdown(runs: Sequence[AnalyzedRun], tables: Sequence[Table]) -> str:
+    """Verdict, headline and figures of every run; the tables named, column by column, where some are."""
+    return "\n".join("\n".join(_markdown(run, tables)) + "\n" for run in runs)
+
+
+def _markdown(run: AnalyzedRun, tables: Sequence[Table]) -> list[str]:
     lines = [f"# {_escaped(run.plan.run)}", "", f"**{run.verdict.verdict}**: {_escaped(run.verdict.headline)}"]
     if run.plan.question:
         lines += ["", _escaped(run.plan.question)]
     if not tables:
-        lines += ["", *_table(_SUMMARY_COLUMNS, run.summary)]
+        lines += ["", *_table(_SUMMARY_COLUMNS, rows_of(run, RUN_SUMMARY))]
     for table in tables:
-        lines += ["", f"## {table.name}", "", _escaped(table.meaning), "", *_table(table.names(), run.rows(table))]
-    return "\n".join(lines) + "\n"
+        lines += ["", f"## {table.name}", "", _escaped(table.meaning), "", *_table(table.names(), rows_of(run, table))]
+    return lines
 
 
 def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -1,18 +1,28 @@
-"""A run as JUnit XML: what CI servers show as tests."""
+"""Runs as JUnit XML: what CI servers show as tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
-from brokerlab.results.export.analyzed import AnalyzedRun
+from brokerlab.results.analyzed import AnalyzedRun
 
 Element = ElementTree.Element
 
 
-def as_junit(run: AnalyzedRun) -> str:
-    """One test each for the delivery of the run, the verdict on every cell and every objective. Invalid, violated and missed
-    are failures; "cannot tell" is skipped, with the reason."""
+def as_junit(runs: Sequence[AnalyzedRun]) -> str:
+    """One suite for each run, of one test each for its delivery, the verdict on every cell and every objective. Invalid,
+    violated and missed are failures; "cannot tell" is skipped, with the reason."""
+    if len(runs) == 1:
+        whole = _suite(runs[0])
+    else:
+        whole = Element("testsuites", name="brokerlab")
+        whole.extend(map(_suite, runs))
+    ElementTree.indent(whole)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(whole, encoding="unicode") + "\n"
+
+
+def _suite(run: AnalyzedRun) -> Element:
     cases = list(_cases(run))
     suite = Element(
         "testsuite", name=f"brokerlab.{run.plan.name}", tests=str(len(cases)), errors="0",
@@ -23,8 +33,7 @@ def as_junit(run: AnalyzedRun) -> str:
     for name, value in (("run", run.plan.run), ("tag", run.plan.tag or ""), ("headline", run.verdict.headline)):
         ElementTree.SubElement(properties, "property", name=name, value=_printable(value))
     suite.extend(cases)
-    ElementTree.indent(suite)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+    return suite
 
 
 def _cases(run: AnalyzedRun) -> Iterator[Element]:

@@ -1,27 +1,34 @@
-"""A run as OpenMetrics text: what Prometheus and its relatives read."""
+"""Runs as OpenMetrics text: what Prometheus and its relatives read."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from brokerlab.model.metrics import METRICS, Metric
-from brokerlab.results.export.analyzed import AnalyzedRun
+from brokerlab.results.analyzed import AnalyzedRun, rows_of
+from brokerlab.results.tables import RUN_SUMMARY
 
 _SECOND_NS = 1e9
 _STATISTICS = ("median", "low", "high")
 
 
-def as_openmetrics(run: AnalyzedRun) -> str:
+def as_openmetrics(runs: Sequence[AnalyzedRun]) -> str:
     """Every metric of run_summary as a gauge with `statistic` median, low or high; latencies in seconds. Whether a cell is
     valid is a gauge of its own: figures of one that is not are exported, too, and must not be read without it."""
     lines = []
+    by_metric: dict[str, list[tuple[AnalyzedRun, dict[str, Any]]]] = {}
+    for run in runs:
+        for row in rows_of(run, RUN_SUMMARY):
+            by_metric.setdefault(row["metric"], []).append((run, row))
     for metric in METRICS.values():
-        rows = [r for r in run.summary if r["metric"] == metric.key]
+        rows = by_metric.get(metric.key)
         if rows:
             name, unit, scale = _family(metric)
             lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else [])]
             lines.append(f"# HELP {name} {_escaped(metric.meaning)}")
-            for row in rows:
+            for run, row in rows:
                 labels = {k: row[k] for k in ("cell", "label", "broker", "durability")}
                 lines += [f"{name}{_labels(run, **labels, statistic=s)} {_number(row[s] / scale)}" for s in _STATISTICS]
     lines += [
@@ -30,6 +37,7 @@ def as_openmetrics(run: AnalyzedRun) -> str:
     ]
     lines += [
         f"brokerlab_cell_valid{_labels(run, cell=c.cell, label=c.label)} {int(c.verdict == 'valid')}"
+        for run in runs
         for c in run.verdict.cells
     ]
     return "\n".join([*lines, "# EOF"]) + "\n"
