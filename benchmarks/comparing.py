@@ -6,14 +6,19 @@ Simulated values of known truth go through the code that answers for real runs.
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
+from brokerlab import lab
+from brokerlab.judge.compared import ANSWERS
 from brokerlab.judge.comparison import answer
 from brokerlab.judge.contrasts import Contrast, paired, unpaired
 from brokerlab.judge.estimates import corrected
 from brokerlab.model.plan import SmallestDifference
+from brokerlab.results.directory import RunDirectory
 
 RUNS = 400
 SEED = 20261117
@@ -24,12 +29,18 @@ NOISE = ("normal", "one side 10 times the noise", "outliers in 10 % of execution
 ALARM_NOISE = 0.1  # far above the smallest difference, which then protects from nothing
 SEEDED = (1.02, 1.05, 1.1, 1.2)
 REPEATS = (4, 5, 8)
+FAMILIES = {"publish_latency": "publish latency", "end_to_end_latency": "end-to-end latency", "": "rates and delivery"}
 
 
 def main(arguments: Sequence[str]) -> str:
     parser = argparse.ArgumentParser(prog="python -m benchmarks compare", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help=f"simulated comparisons of each kind (default {RUNS})")
+    parser.add_argument(
+        "--real", type=Path, metavar="RUN", help="count the answers of a run of benchmarks/identical-cells.yaml"
+    )
     given = parser.parse_args(arguments)
+    if given.real is not None:
+        return real(given.real)
     return f"{alarms(given.runs)}\n{power(given.runs)}"
 
 
@@ -43,6 +54,30 @@ def found_share(kind: str, repeats: int, noise_share: float, candidate_is: float
     """Share of comparisons that find the one metric of which the candidate has more."""
     made = _answers(kind, "normal", repeats, noise_share, candidate_is, runs)
     return sum(one[0] == "higher" for one in made) / runs
+
+
+def real(run: Path) -> str:
+    """A Markdown table: `brokerlab compare` of every two cells of a run whose cells are identical, by family of metrics."""
+    cells = [cell.cell for cell in RunDirectory(run).plan().cells]
+    counts = {family: dict.fromkeys(ANSWERS, 0) for family in FAMILIES.values()}
+    pairs = alarmed = 0
+    for a, b in itertools.combinations(cells, 2):
+        found = lab.compare(f"{run}:{a}", [f"{run}:{b}"], run.parent)
+        pairs += 1
+        alarmed += found.count("better") + found.count("worse") > 0
+        for one in (one for cell in found.cells for one in cell.answers):
+            counts[_family(one.metric)][one.answer] += 1
+    lines = [
+        f"{pairs} pairs of identical cells, {alarmed} with any better or worse:",
+        "",
+        *_head("metrics", list(ANSWERS)),
+    ]
+    lines += [f"| {family} | {' | '.join(str(n) for n in of.values())} |" for family, of in counts.items()]
+    return "\n".join([*lines, ""])
+
+
+def _family(metric: str) -> str:
+    return next(family for begin, family in FAMILIES.items() if metric.startswith(begin))
 
 
 def alarms(runs: int) -> str:

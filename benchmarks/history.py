@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from brokerlab.judge.change_points import change_points
 
-SERIES = 1000
+SERIES = 300
 SEED = 20261117
 NOISE = 0.05
 LENGTHS = (8, 12, 20, 40, 100)

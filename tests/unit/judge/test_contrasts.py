@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from brokerlab.judge.contrasts import Contrast, paired, repeats_to_tell, unpaire
 from brokerlab.judge.differences import differences
 from brokerlab.judge.estimates import ALARMS, Difference, Estimate
 from brokerlab.judge.estimates import corrected as all_corrected
+from compared_runs import write_measured
 
 POSITIVE = st.floats(1e-3, 1e9)
 
@@ -132,6 +134,19 @@ def test_the_benchmark_makes_both_of_its_tables() -> None:
     text = comparing.main(["--runs", "1"])
     assert [line for line in text.splitlines() if line.startswith("| normal |")]
     assert [line for line in text.splitlines() if line.startswith("| 3%, 20% |")]
+
+
+def test_the_benchmark_counts_the_answers_of_a_real_run(tmp_path: Path) -> None:
+    steady = {
+        "received_per_s": [1000.0, 1001.0, 999.5, 1000.5],
+        "end_to_end_latency_p99_ns": [2.0e6, 2.01e6, 2.0e6, 2.02e6],
+    }
+    slower = {**steady, "end_to_end_latency_p99_ns": [v * 2 for v in steady["end_to_end_latency_p99_ns"]]}
+    run = write_measured(tmp_path, "20261101T120000Z-x-aaaaaa", {"c01": steady, "c02": steady, "c03": slower})
+    text = comparing.main(["--real", str(run.path)])
+    assert "3 pairs of identical cells, 2 with any better or worse" in text
+    assert "| end-to-end latency | 2 | 0 | 1 | 0 |" in text
+    assert "| rates and delivery | 0 | 0 | 3 | 0 |" in text
 
 
 def test_the_promised_number_of_repeats_finds_the_difference_four_times_in_five() -> None:

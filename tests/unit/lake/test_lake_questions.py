@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from lake_runs import Place
+from pyspark.sql import SparkSession
 
 from brokerlab.cli.main import cli
 from brokerlab.errors import NotFoundError
 from brokerlab.lake.analyzed import LakeRuns
+from brokerlab.lake.manifest import init
 from brokerlab.results.compare.run_directories import RunDirectories
 from brokerlab.results.tables import RESULT_TABLES
 
-Bring = Callable[..., list[Path]]
 ONE, TWO = "20261117T110000-tables-bbbbbb", "20261117T120000-tables-cccccc"
 
 
@@ -30,13 +31,17 @@ def _said(*args: str, code: int = 0) -> Result:
     return result
 
 
-@pytest.fixture
-def full(place: Place, bring: Bring) -> Place:
-    """A lake of four runs, one of them recorded by 0.1.0, one tagged."""
-    paths = bring("tables", "evidence", "two-brokers")
-    plan = next(p for p in paths if p.name == TWO) / "plan.json"
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, sources: dict[str, Path]) -> Place:
+    """A lake of four runs, one of them recorded by 0.1.0, one tagged. No test changes it."""
+    place = Place(tmp_path_factory.mktemp("full"), spark)
+    place.runs.mkdir()
+    init(place.store)
+    for path in sources.values():
+        shutil.copytree(path, place.runs / path.name)
+    plan = place.runs / TWO / "plan.json"
     plan.write_text(json.dumps({**json.loads(plan.read_text()), "tag": "after"}))
-    assert len(place.add().added) == len(paths)
+    assert len(place.add().added) == len(sources)
     return place
 
 
