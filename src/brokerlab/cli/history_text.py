@@ -39,7 +39,10 @@ def text_lines(found: History) -> list[str]:
 
 def summary_line(found: History) -> str:
     changes = [c.answer for s in found.series for c in s.changes]
-    said = ", ".join(f"{changes.count(w)} {w}" for w in ("worse", "better") if w in changes) or "no change points"
+    said = (
+        ", ".join(f"{changes.count(w)} {w}" for w in ("worse", "better", "higher", "lower") if w in changes)
+        or "no change points"
+    )
     if not found.series:
         return "no run has such a figure"
     series = f"{len(found.series)} series, {found.tested} long enough for change points"
@@ -63,7 +66,7 @@ def _change_lines(change: Change) -> list[str]:
     times = f"{change.ratio:.3f}×" if 0.9 <= change.ratio < 1.1 else f"{change.ratio:.2f}×"
     chance = f"{change.chance * 100:.1g} %" if change.chance >= 0.001 else "at most 0.1 %"
     lines = [
-        click.style(f"    {change.answer}: {times} since {change.run} (chance {chance})", fg=_COLORS[change.answer])
+        click.style(f"    {change.answer}: {times} since {change.run} (chance {chance})", fg=_COLORS.get(change.answer))
     ]
     return [*lines, *(f"      {text}" for text in change_texts(change))]
 

@@ -172,7 +172,9 @@ def _answered(asked: _Asked, found: Difference | None, tests: int) -> Answered:
     said, reason = answer(found, asked.smallest)
     word = _word(asked.metric, said)
     more = None
-    if word == "cannot tell":
+    if said in ("higher", "lower") and word == "cannot tell":
+        reason = f"it is {said}, and neither is better"
+    elif word == "cannot tell":
         if found.chance is None:
             reason = f"repeats: {found.pairs}, needed: {FEWEST_FOR_CLAIM}"
         needed = repeats_to_tell(asked.contrast, TOLD_APART, max(tests, 1))
@@ -188,7 +190,7 @@ def _answered(asked: _Asked, found: Difference | None, tests: int) -> Answered:
 def _word(metric: str, said: str) -> Answer:
     if said == "same":
         return "same"
-    if said == "cannot tell":
+    if said == "cannot tell" or METRICS[metric].better is None:
         return "cannot tell"
     return "better" if said == METRICS[metric].better else "worse"
 

@@ -42,7 +42,7 @@ class Change:
 
     run: str
     before: str
-    answer: Literal["better", "worse"]
+    answer: Literal["better", "worse", "higher", "lower"]  # the last two where neither is better
     ratio: float
     chance: float
     changed: tuple[Unlike, ...]  # between these two runs
@@ -148,15 +148,14 @@ def _series(metric: str, title: str, of: Sequence[Asked], points: Sequence[tuple
 
 
 def _change(metric: str, cells: Sequence[Asked], at: int, ratio: float, chance: float) -> Change:
-    higher = "higher" if ratio > 1 else "lower"
+    way: Literal["higher", "lower"] = "higher" if ratio > 1 else "lower"
+    better = METRICS[metric].better
     changed, nearby = _differ(cells, at), []
     if not changed:
         around = (k for k in range(max(at - NEAR, 1), min(at + NEAR, len(cells) - 1) + 1) if k != at)
         nearby = [(cells[k].run.name, unlike) for k in around for unlike in _differ(cells, k)]
-    return Change(
-        cells[at].run.name, cells[at - 1].run.name, "better" if METRICS[metric].better == higher else "worse", ratio,
-        chance, changed, tuple(nearby),
-    )  # fmt: skip
+    answer = way if better is None else "better" if better == way else "worse"
+    return Change(cells[at].run.name, cells[at - 1].run.name, answer, ratio, chance, changed, tuple(nearby))
 
 
 def _differ(cells: Sequence[Asked], at: int) -> tuple[Unlike, ...]:

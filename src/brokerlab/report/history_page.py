@@ -49,7 +49,7 @@ def render(found: History) -> str:
 
 def _head(found: History) -> Html:
     answers = [c.answer for s in found.series for c in s.changes]
-    said = ", ".join(f"{answers.count(w)} {w}" for w in ("worse", "better") if w in answers)
+    said = ", ".join(f"{answers.count(w)} {w}" for w in ("worse", "better", "higher", "lower") if w in answers)
     kind = "invalid" if "worse" in answers else "valid"
     return tag(
         "header",
@@ -93,7 +93,7 @@ def _series_part(series: Series, number: int) -> Html:
 def _change_line(change: Change) -> Html:
     return tag(
         "li",
-        tag("span", f"{figures.times(change.ratio)} {change.answer}", class_=f"status {_KINDS[change.answer]}"),
+        tag("span", f"{figures.times(change.ratio)} {change.answer}", class_=f"status {_KINDS.get(change.answer, '')}"),
         f" since {change.run}, chance {_percent(change.chance)}",
         _causes(change),
     )

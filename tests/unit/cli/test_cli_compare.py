@@ -70,6 +70,13 @@ def test_a_higher_rate_and_a_lower_latency_are_better(runs: Path) -> None:
     assert {a["answer"] for a in _answers("one", "two")} == {"better"}
 
 
+def test_where_neither_way_is_better_the_difference_is_no_answer(runs: Path) -> None:
+    write_measured(runs, ONE, {"c01": {"sent_peak_per_s": STEADY}})
+    write_measured(runs, TWO, {"c01": {"sent_peak_per_s": _times(STEADY, 1.5)}})
+    (found,) = _answers("one", "two", "--metric", "sent_peak_per_s")
+    assert (found["answer"], found["reason"]) == ("cannot tell", "it is higher, and neither is better")
+
+
 def test_equal_runs_are_the_same(runs: Path) -> None:
     _two(runs)
     assert {a["answer"] for a in _answers("one", "two")} == {"same"}

@@ -97,6 +97,14 @@ def test_where_nothing_changed_the_nearest_change_is_named(runs: Path) -> None:
     assert f"but in {_name(10)}: kafka version: 1 → 2" in _history(P99).stdout
 
 
+def test_where_neither_way_is_better_the_direction_is_named(runs: Path) -> None:
+    for day in range(1, 17):
+        values = [1000.0 + day % 3, 1001.0] if day < 9 else [1300.0 + day % 3, 1301.0]
+        write_measured(runs, _name(day), {"c01": {"sent_peak_per_s": values}})
+    assert [c["answer"] for c in _series("sent_peak_per_s")[0]["changes"]] == ["higher"]
+    assert f"higher: 1.30× since {_name(9)}" in _history("sent_peak_per_s").stdout
+
+
 def test_a_steady_series_has_no_change_points(runs: Path) -> None:
     _nightly(runs, lambda _day: 2e6)
     assert _series(P99)[0]["changes"] == []

@@ -2,7 +2,7 @@
 // A metric over runs: medians with their range, the level of each stretch, change points, and runs shown apart.
 const History = (() => {
   const R = Report, L = Lines;
-  const FORMATS = { ns: R.duration, "1/s": R.rate, "B/s": (v) => (v === null ? "–" : `${R.size(v)}/s`), cores: (v) => (v === null ? "–" : `${R.significant(v)} cores`) };
+  const FORMATS = { ns: R.duration, "1/s": R.rate, "B/s": (v) => `${R.size(v)}/s`, B: R.size, 1: (v) => R.significant(v) };
   const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
   const times = (ratio) => `${ratio.toFixed(ratio >= 0.9 && ratio < 1.1 ? 3 : 2)}×`;
   const two = (v) => String(v).padStart(2, "0");
@@ -38,7 +38,7 @@ const History = (() => {
       ctx.textAlign = "left";
       ctx.font = `600 ${11 * px}px system-ui, sans-serif`;
       for (const c of s.changes) {
-        const at = x(c.index - 0.5), color = R.color(c.answer === "worse" ? "--bad" : "--good"), text = times(c.ratio);
+        const at = x(c.index - 0.5), color = R.color({ worse: "--bad", better: "--good" }[c.answer] ?? "--ink"), text = times(c.ratio);
         line(color, 1.5, [], at, bbox.top, at, bbox.top + bbox.height);
         const wide = ctx.measureText(text).width, left = Math.min(Math.max(at - wide / 2, bbox.left), bbox.left + bbox.width - wide);
         ctx.fillStyle = color;
@@ -50,7 +50,7 @@ const History = (() => {
 
   function draw(host, s) {
     L.clear(host);
-    const format = FORMATS[s.unit] ?? R.count, date = when(s.points), last = s.points.length - 1;
+    const format = FORMATS[s.unit] ?? ((v) => `${R.significant(v)} ${s.unit}`), date = when(s.points), last = s.points.length - 1;
     const said = s.changes.map((c) => `${c.answer}, ${times(c.ratio)} since ${c.run}`).join(", ") || "no change points";
     const box = L.frame(host, s.title, s.sub, `${s.words} of ${s.title} over ${s.points.length} runs: ${said}`);
     const of = (apart) => s.points.map((p) => (Boolean(p.apart) === apart ? p.value : null));
