@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brokerlab.agent.schedule import SECOND_NS, Schedule
@@ -53,7 +53,8 @@ def steady(rate: float) -> SchedulePlan:
     return SchedulePlan(arrival="uniform", rate_per_s=rate)
 
 
-@given(plan=plans, messages=st.integers(1, 20_000), chunk=st.integers(1, 3000))
+@settings(deadline=None)
+@given(plan=plans, messages=st.integers(1, 20_000), chunk=st.integers(100, 3000))
 def test_a_number_of_messages_ends_the_measure_phase_and_changes_nothing_before(plan, messages, chunk):
     whole = everything(schedule(plan))
     warming_up = int((whole < SECOND_NS).sum())
