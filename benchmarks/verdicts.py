@@ -51,7 +51,7 @@ class Case:
 
 CASES = (
     Case(
-        "agent-stopped", "a producer's agent stopped for 1 s", ("agent_paused", "send_delay"), stop_for("producer", 1.0)
+        "agent-stopped", "a producer's agent stopped for 1 s", ("agent_paused",), stop_for("producer", 1.0), least=0.9
     ),
     Case("cores-busy", "both cores busy", ("noisy_neighbour",), keep_busy(MEASURE_S)),
     Case("impossible-rate", "an impossible rate", ("load_not_delivered", "agent_saturated"), rate="20_000_000/s"),
