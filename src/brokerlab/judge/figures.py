@@ -99,13 +99,15 @@ def figures(
     per_phase: list[Row],
     delivery: list[Row],
     agents: list[Row],
+    *,
     readings: list[Row] | None = None,
     cost: Iterable[Row] = (),
     catch_up: Sequence[Row] = (),
     minutes: Iterable[Row] = (),
     dips: Iterable[Row] = (),
 ) -> Figures:
-    """Everything run_summary shows, by cell, metric and repeat."""
+    """Everything run_summary shows, by cell, metric and repeat; the arguments are rows of rate_per_second,
+    latency_per_phase, delivery, agent_health, reading_per_second, cost, catch_up, minute_rate and dip."""
     bounds = measured_bounds(rates)
     cpu: Figures = defaultdict(lambda: defaultdict(float))
     for row in agents:

@@ -14,6 +14,7 @@ from brokerlab.model.plan import Phase
 Row = Mapping[str, Any]
 OURS = ("probe", "runner")  # processes that are neither agents nor nodes
 STORED = ("cluster", "stored_bytes")  # subject and metric of the bytes in the data directories
+_NO_AGENTS = "no such agents were at work"
 ENOUGH_SECONDS = 0.9  # of the seconds of a phase must have a reading of each node
 
 
@@ -76,16 +77,13 @@ def _row(
     sent, received = sum(r["sent"] for r in within), sum(r["received"] for r in within)
     messages, noun = (received, "received") if phase == Phase.DRAIN.value else (sent, "sent")
     cpu = {role: _client_cpu_us(within, role) for role in ("producer", "consumer")}
-    both: float | str = next((c for c in cpu.values() if isinstance(c, str) and c != _NO_AGENTS), "") or sum(
-        c for c in cpu.values() if not isinstance(c, str)
-    )
     why = _Reasons()
     nodes = _Nodes([r for r in readings if first <= r["second_unix_s"] <= last], agents, seconds)
     row = {
         "seconds": seconds, "sent": sent, "received": received,
         "producer_cpu_us_per_message": why.ratio("producer_cpu", cpu["producer"], sent, "sent"),
         "consumer_cpu_us_per_message": why.ratio("consumer_cpu", cpu["consumer"], received, "received"),
-        "client_cpu_us_per_message": why.ratio("client_cpu", both, messages, noun),
+        "client_cpu_us_per_message": why.ratio("client_cpu", _together(cpu.values()), messages, noun),
         "broker_cpu_us_per_message": why.ratio("broker_cpu", nodes.total("cpu_cores", 1e6), messages, noun),
         "broker_disk_written_bytes_per_message":
             why.ratio("broker_disk_written", nodes.total("write_bytes_per_s"), messages, noun),
@@ -94,7 +92,10 @@ def _row(
     return {**row, "reason": why.text()}
 
 
-_NO_AGENTS = "no such agents were at work"
+def _together(cpu_us: Iterable[float | str]) -> float | str:
+    """The sum over roles; a role without agents has no part in it."""
+    known = [cpu for cpu in cpu_us if cpu != _NO_AGENTS]
+    return next((cpu for cpu in known if isinstance(cpu, str)), sum(cpu for cpu in known if not isinstance(cpu, str)))
 
 
 def _client_cpu_us(rates: list[Row], role: str) -> float | str:

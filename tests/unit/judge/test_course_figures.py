@@ -18,7 +18,7 @@ def rate(second: int, role: str, n: int, group: str = "") -> dict[str, Any]:
 
 
 def of(rates: list[dict[str, Any]], readings: list[dict[str, Any]] | None = None) -> dict[str, float]:
-    return {metric: values[1] for (_, metric), values in figures(rates, [], [], [], readings).items()}
+    return {metric: values[1] for (_, metric), values in figures(rates, [], [], [], readings=readings).items()}
 
 
 def test_peak_and_variation_are_numpys_and_silent_seconds_count() -> None:
