@@ -15,6 +15,9 @@ from brokerlab.model.quantiles import SUMMARY_QUANTILES
 from brokerlab.results.tables import NO_GROUP, OF_SENDS
 
 Row = Mapping[str, Any]
+OF_RECEIVING = (
+    "received_per_s", "received_bytes_per_s", "received_peak_per_s", "received_variation", "received_per_sent",
+)  # fmt: skip
 OF_BACKLOG = {  # column of `cost` -> metric: consumers that start after the backlog do all their work in the drain
     "consumer_cpu_us_per_message": "consumer_cpu_us_per_message",
     "broker_cpu_us_per_message": "backlog_broker_cpu_us_per_message",
@@ -112,11 +115,15 @@ def figures(
     cpu: Figures = defaultdict(lambda: defaultdict(float))
     for row in agents:
         cpu[row["cell"], "agent_cpu_cores"][row["repeat"]] += row["cpu_cores_mean"]
-    rate = throughput(rates)
+    rate = throughput(rates) | course(rates, bounds)
+    for row in catch_up:  # nobody was to receive in the measure phase, so 0 would be no answer
+        for metric in OF_RECEIVING:
+            rate.get((row["cell"], metric), {}).pop(row["repeat"], None)
     for key, values in backlog_rates(catch_up).items():
         rate[key] = rate.get(key, {}) | values
+    rate = {key: values for key, values in rate.items() if values}
     return {
-        **rate, **course(rates, bounds), **taken_in(readings or [], bounds), **costs(cost),
+        **rate, **taken_in(readings or [], bounds), **costs(cost),
         **minute_rates(minutes, bounds), **fault_figures(dips),
         **latencies(per_phase), **counts(delivery), **{k: dict(v) for k, v in cpu.items()},
     }  # fmt: skip

@@ -54,6 +54,20 @@ def test_a_backlog_of_a_tenth_of_a_second_has_the_rate_of_its_arrival_times() ->
     assert backlog == {("c01", "backlog_received_per_s"): {1: pytest.approx(sum(r["received_per_s"] for r in made))}}
 
 
+def test_consumers_that_start_later_have_no_rate_of_the_measure_phase() -> None:
+    at = {"cell": "c01", "repeat": 1, "phase": "measure", "bytes": 0}
+    rates = [{**at, "second_unix_s": s, "role": role, "group": group, "sent": n, "received": 0}
+             for s in range(5) for role, group, n in (("producer", "", 10), ("consumer", "g1", 0))]  # fmt: skip
+    assert figures(rates, [], [], [])["c01", "received_per_s"] == {1: 0.0}
+    (row,) = catch_up_rows(
+        [{"cell": "c01", "repeat": 1, "group": "g1", "received": 101, "first_mono_ns": 0, "last_mono_ns": 10**9}],
+        {TARGET: 0},
+        [],
+    )
+    found = {metric for _, metric in figures(rates, [], [], [], catch_up=[row])}
+    assert found == {"sent_per_s", "sent_bytes_per_s", "sent_peak_per_s", "sent_variation", "backlog_received_per_s"}
+
+
 def test_what_arrived_at_one_instant_has_no_rate_and_says_so() -> None:
     found = [{"cell": "c01", "repeat": 1, "group": "g1", "received": 9, "first_mono_ns": 5, "last_mono_ns": 5}]
     (row,) = catch_up_rows(found, {TARGET: 1}, [])

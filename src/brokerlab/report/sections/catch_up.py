@@ -25,7 +25,7 @@ def _row(source: Source, row: Row) -> list[Child | Cell]:
     bytes_per_s = row["received_bytes_per_s"]
     return [
         Cell(source.label(row["cell"]), f"repeat {row['repeat']}" + (", set aside" if weak else "")),
-        row["group"],
+        row["group"].rpartition("-")[2],
         figures.count(row["received"]),
         figures.duration(row["waited_s"] * 1e9),
         figures.duration(row["took_s"] * 1e9),
