@@ -14,6 +14,8 @@ def two_sided_chance(t: float, degrees: float) -> float:
     """The chance of a value at least as far from zero as `t`."""
     if math.isinf(t):
         return 0.0
+    if t * t < degrees:  # from the other end: degrees / (degrees + t x t) would lose the digits of a small t
+        return 1 - _incomplete_beta(0.5, degrees / 2, t * t / (degrees + t * t))
     return _incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t))
 
 
