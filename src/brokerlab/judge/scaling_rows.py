@@ -48,7 +48,10 @@ def scaling_rows(
                     named = {"cells": good, "left_out": [c for c in cells if c not in good]}
                     head = {"axis": axis, "series": others, "metric": metric}
                     head |= {name: ", ".join(c.cell for c in of) for name, of in named.items()}
-                    rows.append(head | _row(axis, good, values))
+                    row = head | _row(axis, good, values)
+                    if row["alone_per_s"] is None and row["left_out"]:
+                        row["reason"] += f"; the rates of {row['left_out']} are not valid"
+                    rows.append(row)
     return rows
 
 

@@ -134,3 +134,10 @@ def test_a_cell_that_is_not_believed_has_no_part_in_the_curve_and_is_named() -> 
     (row,) = scaling_rows(rates, plan, lambda _e: True, lambda cell: cell != "c03")
     assert (row["cells"], row["left_out"], row["points"]) == ("c01, c02, c04, c05", "c03", 4)
     assert row["contention"] == pytest.approx(0.1, abs=0.02)
+
+
+def test_where_cells_that_are_not_believed_leave_too_few_the_reason_names_them() -> None:
+    values = [1, 2, 4, 8]
+    plan = swept("producers.count", values)
+    (row,) = scaling_rows(figures_of(values), plan, lambda _e: True, lambda cell: cell > "c02")
+    assert row["reason"] == "2 different values with a rate, 4 are needed; the rates of c01, c02 are not valid"
