@@ -90,6 +90,7 @@ def answers(run: Path, faults: tuple[int, int] | None = None) -> dict[str, Any]:
         def ask(query: str) -> Any:
             return connection.execute(query.replace("{run}", str(run)))
 
+        ask("SET enable_progress_bar = false")
         ask(_RANGES)
         found: dict[str, Any] = {}
         for query in (_DELIVERY, _REORDERED):

@@ -7,14 +7,14 @@ import argparse
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -66,12 +66,13 @@ class Took:
 
 
 def measured(command: Sequence[str], limit_s: float = 600.0) -> Took:
-    """Run a program to its end; memory is looked at ten times a second."""
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    """Run a program to its end; memory and CPU of it and all it has started are looked at ten times a second."""
+    begun = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        peak = [0]
+        peak: list[int] = [0]
+        cpu_s: dict[int, float] = {}
         over = threading.Event()
-        looking = threading.Thread(target=_look, args=(running.pid, peak, over))
+        looking = threading.Thread(target=_look, args=(running.pid, peak, cpu_s, over))
         looking.start()
         try:
             said, complaints = running.communicate(timeout=limit_s)
@@ -82,19 +83,18 @@ def measured(command: Sequence[str], limit_s: float = 600.0) -> Took:
             over.set()
             looking.join()
     seconds = time.monotonic() - begun
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Took(seconds, cpu_s, peak[0], said or complaints, running.returncode)
+    return Took(seconds, sum(cpu_s.values()), peak[0], said or complaints, running.returncode)
 
 
-def _look(pid: int, peak: list[int], over: threading.Event) -> None:
+def _look(pid: int, peak: list[int], cpu_s: dict[int, float], over: threading.Event) -> None:
     while not over.wait(0.1):
         total = 0
-        for process in [pid, *_children(pid)]:
-            try:
-                total += psutil.Process(process).memory_full_info().pss
-            except (psutil.Error, AttributeError):
-                continue
+        for child in [pid, *_children(pid)]:
+            with suppress(psutil.Error):
+                process = psutil.Process(child)
+                times = process.cpu_times()
+                cpu_s[child] = times.user + times.system
+                total += process.memory_full_info().pss
         peak[0] = max(peak[0], total)
 
 
@@ -123,10 +123,11 @@ def wrong(run: Path, case: Case, truth: Truth) -> list[str]:
 def bench(case: Case, wanted_s: float, root: Path, *, rounds: int, duck: bool) -> str:
     """A row of the table."""
     run = root / case.name
-    truth = write_evidence(run, case)
+    truth = _evidence(run, case)
     files = sum(1 for _ in run.rglob("*.parquet"))
     took = min((measured([sys.executable, "-c", _ANALYZE, "analyze", str(run)]) for _ in range(rounds)), key=_seconds)
     verdict = "all found" if took.code in (0, 5, 6) else f"exit code {took.code}: {took.said[-200:]}"
+    sys.stderr.write(f"{case.name}: {took.seconds:.1f} s, {took.cpu_s:.1f} s of CPU, {verdict}\n")
     differing = wrong(run, case, truth) if took.code in (0, 5, 6) else []
     answer = "; ".join(differing) or verdict
     described = f"{case.messages:,} messages, {truth.ranges:,} ranges, {files:,} files"
@@ -142,6 +143,15 @@ def bench(case: Case, wanted_s: float, root: Path, *, rounds: int, duck: bool) -
     ]
     cells += [*_duck(run, case, truth, took.seconds), answer] if duck else ["–", "–", answer]
     return f"| {' | '.join(cells)} |"
+
+
+def _evidence(run: Path, case: Case) -> Truth:
+    """Generated, unless it is there from an earlier time (--directory)."""
+    kept = run / "truth.json"
+    if not kept.exists():
+        truth = write_evidence(run, case)
+        kept.write_text(json.dumps(asdict(truth)))
+    return Truth(**json.loads(kept.read_text()))
 
 
 def _seconds(took: Took) -> float:
