@@ -53,7 +53,21 @@ def later_columns(found: pa.Schema, table: Table) -> tuple[Column, ...]:
 
 
 def schema_problem(found: pa.Schema, table: Table) -> str | None:
-    """Why a file with this schema cannot be read as `table`; None when it can, with defaults for later columns."""
+    """Why a file with this schema cannot be read as `table`; None when it can, with defaults for later columns.
+
+    The files of a run are nearly all alike: one that is like the last of its table needs no second look.
+    """
+    alike = (table.name, schema_version(found), written_by(found))
+    known = _last_looked_at.get(alike)
+    if known is None or known[0] is not table or not found.equals(known[1]):
+        known = _last_looked_at[alike] = (table, found, _schema_problem(found, table))
+    return known[2]
+
+
+_last_looked_at: dict[tuple[str, int | None, str], tuple[Table, pa.Schema, str | None]] = {}
+
+
+def _schema_problem(found: pa.Schema, table: Table) -> str | None:
     version, writer = schema_version(found), written_by(found)
     newer_writer = _ordered(writer) > _ordered(__version__)
     unknown = [name for name in found.names if name not in table.names()]
