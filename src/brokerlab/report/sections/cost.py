@@ -58,10 +58,17 @@ def _reasons(source: Source) -> Html | None:
     found: dict[str, list[str]] = {}
     for row in source.table("cost").rows(phase="measure"):
         for reason in filter(None, row["reason"].split("; ")):
-            cells = found.setdefault(reason, [])
+            names, _, why = reason.partition(": ")
+            absent = [n.replace("_", " ") for n in names.split(", ") if not _is_told(source, row["cell"], n)]
+            cells = found.setdefault(f"{', '.join(absent)}: {why}", []) if absent else []
             if source.label(row["cell"]) not in cells:
                 cells.append(source.label(row["cell"]))
     if not found:
         return None
-    items = [tag("li", f"{reason.replace('_', ' ')} ({', '.join(cells)})") for reason, cells in found.items()]
+    items = [tag("li", f"{reason} ({', '.join(cells)})") for reason, cells in found.items()]
     return tag("details", tag("summary", "What is not known"), tag("ul", items), class_="more")
+
+
+def _is_told(source: Source, cell: str, figure: str) -> bool:
+    """Another repeat may have it, or the drain where consumers start after the backlog."""
+    return any(m.key.startswith(figure) and cell in summary_rows(source, m.key) for m in COSTS)
