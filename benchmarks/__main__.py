@@ -1,6 +1,6 @@
 """`make bench`, or `python -m benchmarks [publish|consume|pacing|probing|accounting ...] [--rounds N] [--quick]`;
 `python -m benchmarks differences` (the comparison of cells), `compare` (of runs) and `history` (change points) are simulations,
-`pipeline` measures the analysis, `verdicts` takes an hour: each has flags of its own."""
+`pipeline` measures the analysis, `lake` fills a lake and asks it, `verdicts` takes an hour: each has flags of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import comparing, differences, history, pipeline, verdicts
+from benchmarks import comparing, differences, history, lake, pipeline, verdicts
 from benchmarks.accounting import accounting
 from benchmarks.kafka import KafkaBench
 from benchmarks.machine import machine_line
@@ -21,6 +21,7 @@ WITH_OWN_FLAGS = {
     "differences": differences.main,
     "compare": comparing.main,
     "history": history.main,
+    "lake": lake.main,
     "pipeline": pipeline.main,
     "verdicts": verdicts.main,
 }

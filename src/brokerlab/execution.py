@@ -73,7 +73,7 @@ class Execution:
         self._clusters = clusters
         self._say = say
         self._broker: Broker = broker_named(cell.broker)
-        self._journal = Journal(directory.events(execution), plan.run, execution)
+        self._journal = Journal(directory.events(execution), plan.run, execution, attempt)
         self._logs = directory.logs(execution)
         self._cluster: Cluster | None = None
         self._held: Held | None = None
@@ -262,6 +262,7 @@ class Execution:
     def _start_probe(self, clock: ClockPair, endpoint: Endpoint) -> None:
         where = self._directory.probes(self._execution)
         plan = probe_plan(self._plan.run, self._cell, self._execution, self._held, endpoint, self._agents, clock, where)
+        plan = plan.model_copy(update={"attempt": self._attempt})
         said: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._probe = TalkingProcess("probe", "brokerlab.probes", self._logs / "probe.log", said)
         self._probe.start(plan.model_dump_json())

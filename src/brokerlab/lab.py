@@ -13,13 +13,14 @@ everything. Errors are those of errors.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brokerlab.brokers import registry
-from brokerlab.errors import UserError
+from brokerlab.errors import BrokerlabError, UserError
 from brokerlab.home import runs_directory
 from brokerlab.model.listener import RunListener, SilentListener
 from brokerlab.results.directory import RunDirectory, usable_runs_directory
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
     from brokerlab.judge.compared import Compared
     from brokerlab.judge.history import History
     from brokerlab.lake.ingest import Added
+    from brokerlab.lake.store import Store
     from brokerlab.model.plan import CellPlan, Endpoint, RunPlan
+    from brokerlab.pipeline.profiles import SparkSettings
     from brokerlab.results.analyzed import AnalyzedRun
     from brokerlab.results.compare.measured import Source
     from brokerlab.results.verdict import Verdict
@@ -56,6 +59,8 @@ __all__ = [
     "find_run",
     "history",
     "install",
+    "keep_in_lake",
+    "lake_store",
     "measure",
     "plan",
     "planned_settings",
@@ -64,6 +69,7 @@ __all__ = [
     "remarks",
     "report",
     "run",
+    "spark_settings",
     "workloads",
 ]
 
@@ -176,13 +182,20 @@ def planned_settings(cell: CellPlan) -> PlannedSettings:
     )
 
 
-def run(plan: RunPlan, runs: Path | None = None, *, listener: RunListener = SILENT, fresh: bool = False) -> Answer:
+def run(
+    plan: RunPlan,
+    runs: Path | None = None,
+    *,
+    listener: RunListener = SILENT,
+    fresh: bool = False,
+    lake: str | Path | None = None,
+) -> Answer:
     """Measure the plan, analyze the run and write its report.
 
     `runs` is the directory that holds runs (default: BROKERLAB_RUNS, else ./runs). An unfinished run of the same plan
-    is resumed, unless `fresh`: executions that have ended are kept.
+    is resumed, unless `fresh`: executions that have ended are kept. `lake` is where the run is added when it is done.
     """
-    return analyze(measure(plan, runs, listener=listener, fresh=fresh), listener=listener)
+    return analyze(measure(plan, runs, listener=listener, fresh=fresh), listener=listener, lake=lake)
 
 
 def measure(
@@ -215,16 +228,40 @@ def prepare(plan: RunPlan, *, listener: RunListener = SILENT) -> Java:
     return _java(listener)
 
 
-def analyze(run: RunDirectory, *, listener: RunListener = SILENT) -> Answer:
-    """Make tables, verdict and report of a run from its evidence. Works on a run that was cut off, too."""
+def analyze(
+    run: RunDirectory,
+    *,
+    listener: RunListener = SILENT,
+    lake: str | Path | None = None,
+    spark: SparkSettings | None = None,
+) -> Answer:
+    """Make tables, verdict and report of a run from its evidence. Works on a run that was cut off, too.
+
+    `lake` is where the run is added afterwards, if it is not cut off. `spark` is from `spark_settings`.
+    """
     from brokerlab.install.java import java_home_for_spark
+    from brokerlab.lake.location import is_local
     from brokerlab.pipeline.analyze import analyze as evidence_to_verdict
 
     java_home = java_home_for_spark(_java(listener))
-    listener.stage("analyzing with Spark")
-    verdict = evidence_to_verdict(run.path, java_home=java_home)
-    listener.stage("writing the report")
-    return Answer(run, verdict, report(run))
+    with ExitStack() as stack:
+        if lake is not None and not is_local(lake):
+            stack.enter_context(_spark(listener, spark))  # one session for both
+        listener.stage("analyzing with Spark")
+        verdict = evidence_to_verdict(run.path, java_home=java_home, spark=spark)
+        listener.stage("writing the report")
+        answer = Answer(run, verdict, report(run))
+        if lake is not None:
+            keep_in_lake(run, lake, listener=listener, spark=spark)
+    return answer
+
+
+def spark_settings(profile: str | None = None, master: str | None = None, conf: Sequence[str] = ()) -> SparkSettings:
+    """Where Spark runs, checked: a profile (`local`, `cluster`), a master and settings as KEY=VALUE; what is not given
+    comes from the environment. UserError for what may not be set."""
+    from brokerlab.pipeline.profiles import spark_settings as checked
+
+    return checked(profile, master, conf)
 
 
 def report(run: RunDirectory) -> Path:
@@ -317,23 +354,69 @@ def _measured_runs(runs: Path | None, lake: str | Path | None) -> Source:
     return RunDirectories(runs or runs_directory())
 
 
+@contextmanager
+def lake_store(
+    address: str | Path, *, listener: RunListener = SILENT, spark: SparkSettings | None = None
+) -> Iterator[Store]:
+    """The files of a lake, for the length of a block: a folder as it is, any other address through Spark."""
+    from brokerlab.lake.location import is_local, store_at
+    from brokerlab.lake.store import problems_named
+
+    if is_local(address):
+        yield store_at(address)
+        return
+    with _spark(listener, spark) as session:
+        store = store_at(address, session)
+        with problems_named(store):
+            yield store
+
+
 def add_to_lake(
-    address: str | Path, directories: Sequence[Path], *, listener: RunListener = SILENT, again: bool = False
+    address: str | Path,
+    directories: Sequence[Path],
+    *,
+    listener: RunListener = SILENT,
+    again: bool = False,
+    spark: SparkSettings | None = None,
 ) -> Added:
     """Bring analyzed runs into a lake; those that it has as they are stay untouched, unless `again`. Runs that cannot
     be added are in the answer, each with the reason."""
     from brokerlab.lake.ingest import add
-    from brokerlab.lake.location import store_at
 
-    return add(store_at(address), directories, lambda: _spark(listener), listener.stage, again=again)
+    with lake_store(address, listener=listener, spark=spark) as store:
+        return add(store, directories, lambda: _spark(listener, spark), listener.stage, again=again)
 
 
-def query_lake(address: str | Path, sql: str) -> pa.Table:
+def keep_in_lake(
+    run: RunDirectory, address: str | Path, *, listener: RunListener = SILENT, spark: SparkSettings | None = None
+) -> None:
+    """Add a run that has ended to a lake, which is made where there is none. What goes wrong is a note: the run's result
+    does not depend on it."""
+    from brokerlab.lake.manifest import init, is_lake
+    from brokerlab.results.run_state import run_state
+
+    if run_state(run).word not in ("complete", "failed"):
+        return
+    listener.stage("adding the run to the lake")
+    try:
+        with lake_store(address, listener=listener, spark=spark) as store:
+            if not is_lake(store):
+                init(store)
+        added = add_to_lake(address, [run.path], listener=listener, spark=spark)
+        for refusal in added.refused:
+            listener.note(f"not added to the lake {address}: {refusal.text}")
+    except Exception as error:
+        said = error.message if isinstance(error, BrokerlabError) else f"{type(error).__name__}: {error}"
+        listener.note(f"not added to the lake {address}: {said.splitlines()[0]}; brokerlab lake add tries again")
+
+
+def query_lake(address: str | Path, sql: str, *, spark: SparkSettings | None = None) -> pa.Table:
     """The answer to one SELECT over the tables of a lake. UserError for SQL that is wrong or does more than read."""
-    from brokerlab import lake
     from brokerlab.lake.query import query
+    from brokerlab.lake.reading import Lake
 
-    return query(lake.open(address), sql, lambda: _spark(SILENT))
+    with lake_store(address, spark=spark) as store:
+        return query(Lake(store), sql, lambda: _spark(SILENT, spark))
 
 
 def install(broker: str, *, listener: RunListener = SILENT) -> Installation:
@@ -361,13 +444,13 @@ def workloads() -> dict[str, RunPlan]:
     return {name: plan(name) for name in shipped.names()}
 
 
-def _spark(listener: RunListener) -> AbstractContextManager[SparkSession]:
+def _spark(listener: RunListener, settings: SparkSettings | None = None) -> AbstractContextManager[SparkSession]:
     from brokerlab.install.java import java_home_for_spark
     from brokerlab.pipeline.session import spark_session
 
     java_home = java_home_for_spark(_java(listener))
     listener.stage("starting Spark")
-    return spark_session(java_home)
+    return spark_session(java_home, settings)
 
 
 def _java(listener: RunListener) -> Java:

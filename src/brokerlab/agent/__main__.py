@@ -36,7 +36,7 @@ def work(plan: AgentPlan, control: Control) -> None:
     """From connecting to the last row of evidence on disk."""
     constants = {"run": plan.run, "cell": plan.cell, "repeat": plan.repeat, "agent": plan.agent}
     broker = broker_named(plan.broker)
-    pipe = EvidencePipe(Path(plan.evidence_directory), plan.agent, constants)
+    pipe = EvidencePipe(Path(plan.evidence_directory), plan.agent, constants, plan.attempt)
     try:
         notes = EvidenceNotes(plan, pipe)
         loop: Producing | Consuming

@@ -29,7 +29,7 @@ _LENGTH = struct.Struct("<Q")
 class EvidencePipe:
     """The agent's end: nothing here blocks before `close`; what the pipe cannot take waits in memory."""
 
-    def __init__(self, directory: Path, agent: str, constants: Mapping[str, Any]) -> None:
+    def __init__(self, directory: Path, agent: str, constants: Mapping[str, Any], attempt: int = 1) -> None:
         descriptor = hold(directory)  # here, not there: the writer needs a second to import what it writes with
         self._process = subprocess.Popen(
             [sys.executable, "-m", "brokerlab.agent.evidence_process"],
@@ -41,7 +41,7 @@ class EvidencePipe:
         assert self._process.stdin is not None
         self._fd = self._process.stdin.fileno()
         self._waiting = bytearray()
-        self._frame((descriptor, agent, dict(constants)))
+        self._frame((descriptor, agent, dict(constants), attempt))
         self.push()
         os.set_blocking(self._fd, False)
 
@@ -114,7 +114,7 @@ def write_evidence(stream: BinaryIO) -> None:
     opening = _read_frame(stream)
     if opening is None:
         return
-    descriptor, agent, constants = opening
+    descriptor, agent, constants, attempt = opening
     writers: dict[str, SegmentWriter] = {}
     flushed = time.monotonic()
     while (frame := _read_frame(stream)) is not None:
@@ -123,7 +123,7 @@ def write_evidence(stream: BinaryIO) -> None:
         table = EVIDENCE_TABLES[name]
         shared = {c: [v] * n for c, v in constants.items() if c in table.names() and c not in columns}
         if name not in writers:
-            writers[name] = SegmentWriter(held(descriptor), agent, table)
+            writers[name] = SegmentWriter(held(descriptor), agent, table, attempt)
         writers[name].add({**columns, **shared})
         if time.monotonic() - flushed >= SEGMENT_S:
             for writer in writers.values():

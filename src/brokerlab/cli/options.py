@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from brokerlab.errors import UserError
 from brokerlab.home import runs_directory
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -26,6 +30,12 @@ lake = click.option(
 from_lake = click.option(
     "--lake", "lake", metavar="URI", help="Read runs from this lake instead of from their directories."
 )
+no_lake = click.option("--no-lake", is_flag=True, help="Do not add the run to the lake when it has ended.")
+_SPARK = (
+    click.option("--profile", type=click.Choice(["local", "cluster"]), help="Settings of Spark for one machine or a cluster (default: BROKERLAB_SPARK_PROFILE, else by the master)."),
+    click.option("--master", metavar="URL", help="Where Spark runs (default: BROKERLAB_SPARK_MASTER, else local[*])."),
+    click.option("--conf", "conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark that may be changed; repeatable. env:NAME as value stands for a variable."),
+)  # fmt: skip
 run_name = click.argument("run", metavar="RUN", shell_complete=lambda *_: _run_names())
 broker_name = click.argument("broker", metavar="BROKER", shell_complete=lambda _c, _p, start: _broker_names(start))
 
@@ -50,6 +60,22 @@ def metric_named(name: str, option: str) -> str:
     near = difflib.get_close_matches(name, METRICS, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else f"metrics: {', '.join(METRICS)}"
     raise UserError(f"{option}: no metric is called {name!r}", hint=hint)
+
+
+def spark(command: Command) -> Command:
+    """--profile, --master and --conf: arguments of lab.spark_settings."""
+    for option in reversed(_SPARK):
+        command = option(command)
+    return command
+
+
+def lake_to_keep_in(given: str | None, no_lake: bool, runs: Path | None) -> str | None:
+    """Where a run is added when it has ended; None where it is not."""
+    from brokerlab.lake.location import is_kept_by_itself
+
+    if no_lake or (given is None and not is_kept_by_itself()):
+        return None
+    return lake_address(given, runs)
 
 
 def lake_address(given: str | None, runs: Path | None) -> str:

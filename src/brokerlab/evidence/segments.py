@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from brokerlab.evidence.identity import Expected, Identity, repeated
 from brokerlab.model.arrow import as_declared, later_columns, schema_problem
 from brokerlab.model.tables import Table
 
@@ -27,40 +28,63 @@ class Segment:
     table: str
     rows: int
     later: tuple[str, ...] = ()  # columns its writer did not have yet: to be read with their default
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True)
 class UnreadableSegment:
-    """One file that cannot be used. `path` is relative to the run directory."""
+    """One file that cannot be used. `path` is relative to the run directory. Without a file that does not belong here (a
+    copy, another attempt or run) nothing is missing."""
 
     path: Path
     execution: str
     table: str
     reason: str
+    belongs: bool = True
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
 
 
 def segments(
-    run_directory: Path, table: Table, *, footers_only: bool = False
+    run_directory: Path, table: Table, expected: Expected | None = None, *, footers_only: bool = False
 ) -> tuple[list[Segment], list[UnreadableSegment]]:
     """The readable segments of `table` over all executions, and those that are not.
 
     Every row group is read once, so damage behind an intact footer is found here and not in the middle of a query;
     with `footers_only` it is left to whoever reads the rows.
-    Names that begin with a dot are still being written and are ignored.
+    Names that begin with a dot are still being written and are ignored. A segment that is there twice, or that
+    belongs to another run or attempt than `expected`, is not readable.
     """
     readable = []
     unreadable = list(_in_quarantine(run_directory, table))
     for path in _files(run_directory, table):
-        reason, rows, later = _check(path, table, footers_only)
+        reason, segment = _check(path, table, footers_only)
         execution = path.parent.parent.name
-        if reason is None:
-            readable.append(Segment(path, execution, table.name, rows, later))
-        else:
+        if segment is None:
             unreadable.append(UnreadableSegment(path.relative_to(run_directory), execution, table.name, reason))
-    return readable, unreadable
+        else:
+            readable.append(segment)
+    foreign = _not_of_this_run(run_directory, readable, expected or Expected())
+    unreadable += foreign.values()
+    return [segment for segment in readable if segment.path not in foreign], unreadable
+
+
+def _not_of_this_run(run_directory: Path, readable: list[Segment], expected: Expected) -> dict[Path, UnreadableSegment]:
+    """Copies, and segments of other runs, executions and attempts, by path."""
+    copies = repeated(readable)
+    found = {}
+    for segment in readable:
+        reason, belongs = expected.problem(segment.identity, segment.execution), False
+        if segment.path in copies:
+            first, same = copies[segment.path]
+            name = first.relative_to(run_directory)
+            reason = f"the same segment as {name}" if same else f"another segment with the identity of {name}"
+            belongs = not same
+        if reason is not None:
+            path = segment.path.relative_to(run_directory)
+            found[segment.path] = UnreadableSegment(path, segment.execution, segment.table, reason, belongs)
+    return found
 
 
 def rows(execution: Path, table: Table) -> Iterator[dict[str, Any]]:
@@ -86,21 +110,22 @@ def _files(run_directory: Path, table: Table) -> list[Path]:
     ]
 
 
-def _check(path: Path, table: Table, footers_only: bool) -> tuple[str | None, int, tuple[str, ...]]:
-    """(why the file cannot be used or None, its rows, its later columns)."""
+def _check(path: Path, table: Table, footers_only: bool) -> tuple[str, Segment | None]:
+    """The segment, or why the file cannot be used."""
     try:
         with pq.ParquetFile(path) as file:
             found = file.schema_arrow
             wrong = schema_problem(found, table)
             if wrong is not None:
-                return wrong, 0, ()
+                return wrong, None
             rows = file.metadata.num_rows if footers_only else _rows_read(file)
             if rows != file.metadata.num_rows:
-                return f"{rows} rows where the footer says {file.metadata.num_rows}", 0, ()
-            return None, rows, tuple(c.name for c in later_columns(found, table))
+                return f"{rows} rows where the footer says {file.metadata.num_rows}", None
+            later = tuple(c.name for c in later_columns(found, table))
+            return "", Segment(path, path.parent.parent.name, table.name, rows, later, Identity.of(found))
     except (pa.ArrowException, OSError, ValueError) as e:
         size = path.stat().st_size
-        return f"unreadable, {size} bytes: {' '.join(str(e).split())[:200]}", 0, ()
+        return f"unreadable, {size} bytes: {' '.join(str(e).split())[:200]}", None
 
 
 def _rows_read(file: pq.ParquetFile) -> int:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brokerlab.errors import DiskFullError
+from brokerlab.evidence.identity import SEGMENT_KEY, Identity
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
 
@@ -20,16 +21,18 @@ from brokerlab.model.tables import Table
 class SegmentWriter:
     """Collects rows of one table and writes them as numbered segments <directory>/<table>/<writer>-<number>.parquet.
 
-    Numbers go on after those already there, so a writer that starts again never overwrites evidence.
+    Numbers go on after those already there, so a writer that starts again never overwrites evidence. Every segment says
+    in its footer which one it is: see evidence.identity.
     """
 
-    def __init__(self, directory: Path, writer: str, table: Table) -> None:
+    def __init__(self, directory: Path, writer: str, table: Table, attempt: int = 1) -> None:
         self._directory = directory / table.name
         self._writer = writer
         self._schema = arrow_schema(table)
         self._host = platform.node()
         self._batches: list[pa.RecordBatch] = []
-        self._number = sum(1 for _ in self._directory.glob(f"{writer}-*.parquet")) if self._directory.is_dir() else 0
+        self._attempt = attempt
+        self._number = _last_number(self._directory, writer)
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
         """Append rows given as columns, all of one length. Every column of the table must be there but `host`, which is
@@ -49,7 +52,7 @@ class SegmentWriter:
         temporary = final.with_name(f".{final.name}.tmp")
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            pq.write_table(rows, temporary, compression="zstd")
+            pq.write_table(self._named(rows), temporary, compression="zstd")
             temporary.replace(final)
         except OSError as e:
             with contextlib.suppress(OSError):
@@ -62,3 +65,13 @@ class SegmentWriter:
             raise
         self._batches.clear()
         return final
+
+    def _named(self, rows: pa.Table) -> pa.Table:
+        run, cell, repeat = (rows[name][0].as_py() for name in ("run", "cell", "repeat"))
+        identity = Identity(run, f"{cell}-r{repeat}", self._attempt, self._writer, self._number)
+        return rows.replace_schema_metadata({**(rows.schema.metadata or {}), SEGMENT_KEY: identity.encoded()})
+
+
+def _last_number(directory: Path, writer: str) -> int:
+    stems = (path.stem.removeprefix(f"{writer}-") for path in directory.glob(f"{writer}-*.parquet"))
+    return max((int(stem) for stem in stems if stem.isdigit()), default=0)

@@ -14,6 +14,9 @@ from brokerlab.judge.findings import Findings
 from brokerlab.judge.reasons import Check
 from brokerlab.results.verdict import Reason, Weight
 
+# What a missing piece of evidence makes look wrong.
+FOLLOWS = ("no_evidence", "load_not_delivered", "load_not_scheduled", "too_short", "nothing_received", "not_steady")
+MISSING = ("segment_unreadable", "rows_quarantined")
 WEIGHTS: tuple[Weight, ...] = ("invalid", "cannot tell", "note")
 # What the runner can ask as soon as an execution has ended, without Spark.
 AT_ONCE: tuple[Check, ...] = (
@@ -26,11 +29,22 @@ CHECKS: tuple[Check, ...] = (
     setup.placement_left, setup.share_exceeded, setup.link_exceeded, delivery.drain_incomplete,
     delivery.nothing_received, delivery.counted_differently, course.not_steady, course.too_short, faults.fault_missing, faults.planned_fault,
     load.client_blocked, delivery.no_consumers, machine.disturbed, setup.kept_cluster, setup.confined, course.left_behind,
-    course.errors,
+    course.errors, course.segment_left_out,
 )  # fmt: skip
 
 
 def all_reasons(findings: Findings, checks: Iterable[Check] = CHECKS) -> list[Reason]:
-    """Every reason of every check, gravest first."""
+    """Every reason of every check, gravest first. Where evidence of an execution is missing, that stands before what it
+    makes look wrong."""
     found = [reason for check in checks for reason in check.reasons(findings)]
-    return sorted(faults.as_expected(findings, found), key=lambda r: WEIGHTS.index(r.weight))
+    told = faults.as_expected(findings, found)
+    broken = {(r.cell, r.repeat) for r in told if r.code in MISSING}
+
+    def follows(reason: Reason) -> bool:
+        return reason.code in FOLLOWS and reason.weight != "note" and (reason.cell, reason.repeat) in broken
+
+    # The weight of what is missing, and not a cause for which an execution could be set aside.
+    changed = {"weight": "cannot tell", "cause": "evidence"}
+    first = [r for r in told if not follows(r)]
+    last = [r.model_copy(update=changed) for r in told if follows(r)]
+    return sorted([*first, *last], key=lambda r: WEIGHTS.index(r.weight))

@@ -55,7 +55,7 @@ def failed(f: Findings) -> Iterable[Found]:
     rule="a finished execution left no evidence that can be read, or the whole run did",
 )  # fmt: skip
 def no_evidence(f: Findings) -> Iterable[Found]:
-    if not f.with_evidence:
+    if not f.with_evidence and not f.unreadable:
         yield Found(None, "there is no evidence at all: nothing was measured")
     for execution in f.executions:
         if f.is_finished(execution) and str(execution) not in f.with_evidence:
@@ -137,11 +137,23 @@ def _latency_in_words(row: Row) -> str:
 )  # fmt: skip
 def segment_unreadable(f: Findings) -> Iterable[Found]:
     for name, text in f.unreadable:
-        try:
-            execution = ExecutionId.parse(name)
-        except ValueError:
-            execution = None
-        yield Found(execution, f"a segment could not be read: {text}")
+        yield Found(_execution_named(name), f"a segment could not be read: {text}")
+
+
+@check(
+    "segment_left_out", weight="note", cause="evidence", affects=(),
+    rule="a file of evidence is there twice, or belongs to another run or attempt; counted is each segment of the run, once",
+)  # fmt: skip
+def segment_left_out(f: Findings) -> Iterable[Found]:
+    for name, text in f.left_out:
+        yield Found(_execution_named(name), f"a file of evidence was left out: {text}")
+
+
+def _execution_named(name: str) -> ExecutionId | None:
+    try:
+        return ExecutionId.parse(name)
+    except ValueError:
+        return None
 
 
 @check(

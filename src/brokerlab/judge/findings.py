@@ -27,6 +27,7 @@ class Findings:
     events: list[Row] = field(default_factory=list)
     errors: list[Row] = field(default_factory=list)
     unreadable: tuple[tuple[str, str], ...] = ()  # (execution, text) of segments that could not be read
+    left_out: tuple[tuple[str, str], ...] = ()  # the same of segments that do not belong to the run: nothing is missing
     with_evidence: frozenset[str] = frozenset()
     summary: Sequence[Row] = ()  # run_summary, once it is made
 

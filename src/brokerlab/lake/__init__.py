@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from brokerlab.lake.reading import Lake
 
 __all__ = ["open"]
 
 
-def open(address: str | Path) -> Lake:
-    """The lake at a folder or URI, in its present state. NotFoundError where there is none."""
+def open(address: str | Path, spark: SparkSession | None = None) -> Lake:
+    """The lake at a folder or URI, in its present state. NotFoundError where there is none. A URI of another file system
+    than `file:` needs a Spark session."""
     from brokerlab.lake.location import store_at
     from brokerlab.lake.reading import Lake
 
-    return Lake(store_at(address))
+    return Lake(store_at(address, spark))

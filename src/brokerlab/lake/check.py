@@ -86,7 +86,7 @@ def _layer_problems(lake: Lake) -> list[str]:
 
 def _sums(lake: Lake, table: str, *columns: str) -> dict[str, tuple[int, ...]]:
     sums: dict[str, tuple[int, ...]] = defaultdict(lambda: (0,) * len(columns))
-    read = lake.dataset(table).to_table(columns=["run", *columns])
+    read = lake.rows(table, ["run", *columns])
     for run, *values in zip(*(read[name].to_pylist() for name in read.column_names), strict=True):
         sums[run] = tuple(a + b for a, b in zip(sums[run], values, strict=True))
     return sums

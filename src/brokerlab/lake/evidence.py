@@ -1,27 +1,57 @@
-"""Bronze and silver of many runs: every file of evidence by reference, and how many of its rows keep the rules."""
+"""Bronze and silver of many runs: every file of evidence by reference, and how many of its rows keep the rules.
+
+The analysis of a run has written both down (evidence_file). They are taken from there as long as no file has changed
+since; else Spark reads the evidence again.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from brokerlab.errors import MeasurementError
 from brokerlab.evidence.segments import Segment
 from brokerlab.lake.survey import Candidate
-from brokerlab.pipeline.bronze import Bronze, find_evidence, read_bronze
+from brokerlab.model.arrow import as_declared, schema_problem
+from brokerlab.pipeline.bronze import Bronze, read_bronze
+from brokerlab.pipeline.bronze import evidence_of as bronze_of
+from brokerlab.pipeline.evidence_files import evidence_files, files_now
 from brokerlab.pipeline.silver import validated
+from brokerlab.results.directory import RunDirectory
 from brokerlab.results.executions import all_executions
+from brokerlab.results.tables import EVIDENCE_FILE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 Row = dict[str, Any]
 RowsOfFile = Mapping[Path, tuple[int, int]]  # good, set aside
+
+
+def known_files(candidate: Candidate) -> list[Row] | None:
+    """Rows of evidence_file as the run's analysis wrote them; None where there are none, or where a file of evidence
+    is new, gone, or was written since."""
+    directory = candidate.directory
+    now = files_now(directory.path, directory.plan())
+    rows = []
+    for part in sorted((directory.tables / EVIDENCE_FILE.name).glob("*.parquet")):
+        try:
+            found = pq.read_table(part)
+        except (pa.ArrowException, OSError, ValueError):
+            return None
+        if schema_problem(found.schema, EVIDENCE_FILE) is not None:
+            return None
+        rows += as_declared(found, EVIDENCE_FILE).to_pylist()
+    then = {row["file"]: (row["bytes"], row["modified_unix_ns"]) for row in rows}
+    return [row | {"run": candidate.run} for row in rows] if then == now else None
 
 
 @dataclass(frozen=True)
@@ -38,66 +68,63 @@ def evidence_of(candidate: Candidate) -> Evidence:
     """The same files that the analysis of the run reads; each is read through once."""
     plan, state = candidate.directory.plan(), candidate.directory.state()
     path = candidate.directory.path.resolve()
-    bronze = find_evidence(path, messages=any(cell.faults for cell in plan.cells))
-    return Evidence(candidate.run, path, bronze, tuple(map(str, all_executions(plan, state))))
+    executions = tuple(map(str, all_executions(plan, state)))
+    return Evidence(candidate.run, path, bronze_of(RunDirectory(path)), executions)
 
 
-def file_rows(evidence: Evidence) -> list[Row]:
-    """Rows of evidence_file."""
-    found = []
-    for table in evidence.bronze.tables():
-        for segment in evidence.bronze.segments[table.name]:
-            name = segment.path.relative_to(evidence.path)
-            found.append(_file_row(evidence, name, table.name, segment.execution, segment.rows, ""))
-    for bad in evidence.bronze.unreadable:
-        found.append(_file_row(evidence, bad.path, bad.table, bad.execution, 0, bad.reason))
-    return sorted(found, key=lambda row: str(row["file"]))
+def read_files(spark: SparkSession, candidates: Sequence[Candidate]) -> dict[str, list[Row] | MeasurementError]:
+    """Rows of evidence_file by run, from the evidence itself; MeasurementError where Spark saw another number of rows
+    than the files' footers say."""
+    evidence = [evidence_of(c) for c in candidates]
+    judged = _judged_rows(spark, evidence)
+    found: dict[str, list[Row] | MeasurementError] = {}
+    for one in evidence:
+        try:
+            found[one.run] = _file_rows(one, judged)
+        except MeasurementError as wrong:
+            found[one.run] = wrong
+    return found
 
 
-def judged_rows(spark: SparkSession, runs: Sequence[Evidence]) -> RowsOfFile:
+def count_rows(run: str, files: Iterable[Row]) -> list[Row]:
+    """Rows of evidence_count from those of evidence_file."""
+    found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for file in files:
+        counts = found[file["table"], file["execution"]]
+        if file["reason"]:
+            counts["unreadable_files"] += 1
+        else:
+            counts.update(files=1, rows=file["rows"], set_aside=file["set_aside"])
+            counts["good"] += file["rows"] - file["set_aside"]
+    names = ("files", "rows", "good", "set_aside", "unreadable_files")
+    return [
+        {"run": run, "table": table, "execution": execution, **{name: counts[name] for name in names}}
+        for (table, execution), counts in sorted(found.items())
+    ]
+
+
+def _judged_rows(spark: SparkSession, runs: Sequence[Evidence]) -> RowsOfFile:
     """How many rows of every readable file keep the rules, and how many do not, counted in Spark.
 
     Runs with the same executions are read together: the rules are then the same for them, and a query for each of a
     thousand runs would be mostly planning.
     """
+    from pyspark.sql import DataFrame
+
     alike: dict[tuple[str, ...], list[Evidence]] = defaultdict(list)
     for one in runs:
         alike[one.executions].append(one)
-    counted: dict[Path, tuple[int, int]] = {}
     frames = [frame for executions, those in alike.items() for frame in _counts(spark, executions, those)]
     if not frames:
-        return counted
-    for row in reduce(DataFrame.unionByName, frames).toArrow().to_pylist():
-        counted[Path(unquote(urlparse(row["file"]).path))] = (row["good"], row["set_aside"])
-    return counted
-
-
-def count_rows(evidence: Evidence, judged: RowsOfFile) -> list[Row]:
-    """Rows of evidence_count. MeasurementError where Spark saw another number of rows than the files' footers say."""
-    found: dict[tuple[str, str], Row] = {}
-
-    def of(table: str, execution: str) -> Row:
-        zero = dict.fromkeys(("files", "rows", "good", "set_aside", "unreadable_files"), 0)
-        return found.setdefault(
-            (table, execution), {"run": evidence.run, "table": table, "execution": execution, **zero}
-        )
-
-    for table in evidence.bronze.tables():
-        for segment in evidence.bronze.segments[table.name]:
-            good, set_aside = judged.get(segment.path, (0, 0))
-            _same_rows(segment, good + set_aside)
-            row = of(table.name, segment.execution)
-            row["files"] += 1
-            row["rows"] += segment.rows
-            row["good"] += good
-            row["set_aside"] += set_aside
-    for bad in evidence.bronze.unreadable:
-        of(bad.table, bad.execution)["unreadable_files"] += 1
-    return [row for _, row in sorted(found.items())]
+        return {}
+    counted = reduce(DataFrame.unionByName, frames).toArrow().to_pylist()
+    return {Path(unquote(urlparse(row["file"]).path)): (row["good"], row["set_aside"]) for row in counted}
 
 
 def _counts(spark: SparkSession, executions: Sequence[str], runs: Iterable[Evidence]) -> list[DataFrame]:
     """One frame (file, good, set_aside) for every table that has files."""
+    from pyspark.sql import functions as sf
+
     together: dict[str, list[Segment]] = defaultdict(list)
     tables = {table.name: table for one in runs for table in one.bronze.tables()}
     for one in runs:
@@ -116,23 +143,15 @@ def _counts(spark: SparkSession, executions: Sequence[str], runs: Iterable[Evide
     return frames
 
 
-def _same_rows(segment: Segment, seen: int) -> None:
-    if seen != segment.rows:
-        raise MeasurementError(
-            f"{segment.path}: {segment.rows} rows by its footer, {seen} read by Spark",
-            hint="the file changed while it was read: add the run again",
-        )
-
-
-def _file_row(evidence: Evidence, name: Path, table: str, execution: str, rows: int, reason: str) -> Row:
-    facts = (evidence.path / name).stat()
-    return {
-        "run": evidence.run,
-        "file": name.as_posix(),
-        "table": table,
-        "execution": execution,
-        "bytes": facts.st_size,
-        "modified_unix_ns": facts.st_mtime_ns,
-        "rows": rows,
-        "reason": reason,
-    }
+def _file_rows(evidence: Evidence, judged: RowsOfFile) -> list[Row]:
+    aside = []
+    for segment in (s for of_table in evidence.bronze.segments.values() for s in of_table):
+        good, set_aside = judged.get(segment.path, (0, 0))
+        if good + set_aside != segment.rows:
+            raise MeasurementError(
+                f"{segment.path}: {segment.rows} rows by its footer, {good + set_aside} read by Spark",
+                hint="the file changed while it was read: add the run again",
+            )
+        aside += [segment.path.relative_to(evidence.path).as_posix()] * set_aside
+    files = evidence_files(evidence.path, evidence.bronze, pa.table({"file": pa.array(aside, pa.string())}))
+    return [row | {"run": evidence.run} for row in files.to_pylist()]

@@ -73,7 +73,7 @@ class Manifest(Document):
 
 def init(store: Store) -> None:
     """Make an empty lake. UserError where there is a lake already."""
-    if _is_lake(store):
+    if is_lake(store):
         raise UserError(f"{store.uri} is a lake already", hint="brokerlab lake add adds runs to it")
     store.create(_name(0), _json(Manifest(number=0, committed_unix_s=time.time())))
     try:
@@ -133,7 +133,8 @@ def commit(store: Store, change: Callable[[Manifest], dict[str, Entry]]) -> Mani
 _AGAIN = "put it back from a copy; or delete the lake, and brokerlab lake init and lake add make it from the runs"
 
 
-def _is_lake(store: Store) -> bool:
+def is_lake(store: Store) -> bool:
+    """Whether there is a lake."""
     return LAKE_FILE in store.names("")
 
 

@@ -1,7 +1,9 @@
-"""SQL over the lake's tables, read-only: DuckDB where it is installed, else Spark."""
+"""SQL over the lake's tables, read-only: DuckDB where it is installed and the lake is on this machine, else
+Spark."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ import pyarrow as pa
 
 from brokerlab.errors import UserError
 from brokerlab.lake.reading import Lake
+from brokerlab.lake.store import LocalStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,12 +24,10 @@ def query(lake: Lake, sql: str, session: Callable[[], AbstractContextManager[Spa
     """The answer to one SELECT. UserError for SQL that is wrong or does more than read."""
     if sql.split(None, 1)[:1] == [] or sql.split(None, 1)[0].lower().lstrip("(") not in READS:
         raise _only_reads(sql)
-    try:
-        import duckdb  # noqa: F401 - whether it is installed
-    except ImportError:
-        with session() as spark:
-            return by_spark(lake, sql, spark)
-    return by_duckdb(lake, sql)
+    if isinstance(lake.store, LocalStore) and importlib.util.find_spec("duckdb") is not None:
+        return by_duckdb(lake, sql)
+    with session() as spark:
+        return by_spark(lake, sql, spark)
 
 
 def by_duckdb(lake: Lake, sql: str) -> pa.Table:

@@ -78,6 +78,15 @@ class Lake:
         filled = {c.name: sf.coalesce(c.name, sf.lit(c.default)) for c in whole.columns if _scalar(c.default)}
         return declared(read.parquet(*files).withColumns(filled) if filled else read.parquet(*files), whole)
 
+    def rows(self, table: str, columns: list[str]) -> pa.Table:
+        """Some columns of a table, whole, by whatever reads the lake's file system."""
+        if isinstance(self.store, LocalStore):
+            return self.dataset(table).to_table(columns=columns)
+        from brokerlab.lake.hadoop import HadoopStore
+
+        assert isinstance(self.store, HadoopStore)
+        return self.frame(table, self.store.spark).select(*columns).toArrow()
+
     def dataset(self, table: str) -> ds.Dataset:
         """A table as a pyarrow dataset, without Spark: `dataset(...).to_table(filter=...)`, `.to_pandas()`."""
         import pyarrow.dataset as ds

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from brokerlab.errors import MeasurementError
-from brokerlab.lake.evidence import count_rows, evidence_of, file_rows, judged_rows
+from brokerlab.lake.evidence import count_rows
 from brokerlab.lake.manifest import File
-from brokerlab.lake.survey import Candidate, Part, Refusal, Why
+from brokerlab.lake.survey import Part
 from brokerlab.results.tables import QUARANTINED_ROW, UNREADABLE_SEGMENT
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Row = dict[str, Any]
 Parts = Mapping[str, Sequence[Part]]  # of one run, by table
@@ -28,21 +25,11 @@ class EvidenceRows:
     counts: list[Row]
 
 
-def evidence_rows(
-    spark: SparkSession, candidates: Sequence[Candidate], parts: Mapping[str, Parts]
-) -> tuple[dict[str, EvidenceRows], list[Refusal]]:
-    """Bronze and silver by run, and the runs whose files, rows read and rows set aside do not agree."""
-    evidence = [evidence_of(c) for c in candidates]
-    judged = judged_rows(spark, evidence)
-    found, refused = {}, []
-    for candidate, one in zip(candidates, evidence, strict=True):
-        try:
-            counts = count_rows(one, judged)
-            set_aside_in_gold(candidate.run, counts, parts[candidate.run])
-            found[candidate.run] = EvidenceRows(file_rows(one), counts)
-        except MeasurementError as wrong:
-            refused.append(Refusal(candidate.directory.path, Why.MISMATCH, str(wrong)))
-    return found, refused
+def evidence_rows(run: str, files: list[Row], parts: Parts) -> EvidenceRows:
+    """Bronze and silver of a run. MeasurementError where rows set aside and unreadable files are not those of gold."""
+    counts = count_rows(run, files)
+    set_aside_in_gold(run, counts, parts)
+    return EvidenceRows(files, counts)
 
 
 def set_aside_in_gold(run: str, counts: Sequence[Row], parts: Parts) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow.parquet as pq
+
+from brokerlab.errors import DiskFullError, MachineError
+
+FULL = ("No space left on device", "Disk quota exceeded", "DSQuotaExceededException", "QuotaExceededException")
 
 
 class Store(Protocol):
@@ -37,6 +44,39 @@ class Store(Protocol):
 
     def delete(self, path: str) -> None:
         """A file, or a directory with all that is in it; nothing happens where it does not exist."""
+
+
+@contextmanager
+def problems_named(store: Store) -> Iterator[None]:
+    """What goes wrong with the lake's file system within the block, as MachineError with the lake's address. What was
+    committed before stays; nothing else is in the lake."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (OSError, Py4JJavaError, PySparkException) as error:
+        if _is_elsewhere(store, error):
+            raise
+        said = _first_line(error)
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(word in str(error) for word in FULL):
+            hint = "free some space and add the runs again: what was added before is whole"
+            raise DiskFullError(f"no space left in the lake {store.uri}", hint=hint) from error
+        hint = "check the address and your access to it; the lake is as it was before"
+        raise MachineError(f"the lake {store.uri} cannot be used: {said}", hint=hint) from error
+
+
+def _is_elsewhere(store: Store, error: BaseException) -> bool:
+    """Whether the error names a file that is not the lake's: of a run, say, that was deleted while it was read."""
+    name = getattr(error, "filename", None)
+    return isinstance(store, LocalStore) and name is not None and not Path(name).absolute().is_relative_to(store.root)
+
+
+def _first_line(error: BaseException) -> str:
+    """The innermost cause that Java names, else the first line of the text."""
+    causes = [line.removeprefix("Caused by: ") for line in str(error).splitlines() if line.startswith("Caused by: ")]
+    lines = [line.strip() for line in (*causes[-1:], *str(error).splitlines()) if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:300]
 
 
 class LocalStore:

@@ -6,26 +6,11 @@ import hashlib
 from dataclasses import replace
 
 from brokerlab.model.tables import Column, Table
-from brokerlab.results.tables import RESULT_TABLES
+from brokerlab.results.tables import EVIDENCE_FILE, RESULT_TABLES
 
 _RUN = Column("run", "string", "", "run directory's name")
 _TABLE = Column("table", "string", "", "evidence table")
 _EXECUTION = Column("execution", "string", "", "execution that wrote it, as c01-r2")
-
-EVIDENCE_FILE = Table(
-    "evidence_file",
-    "Every file of evidence, by reference: nothing is copied.",
-    (
-        _RUN,
-        Column("file", "string", "", "path of the file within the run directory"),
-        _TABLE,
-        _EXECUTION,
-        Column("bytes", "long", "B", "size of the file"),
-        Column("modified_unix_ns", "long", "ns", "when the file was last written, UNIX clock"),
-        Column("rows", "long", "1", "rows of the file; 0 where it cannot be read"),
-        Column("reason", "string", "", "why it cannot be read; empty where it can"),
-    ),
-)
 
 EVIDENCE_COUNT = Table(
     "evidence_count",

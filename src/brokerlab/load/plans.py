@@ -47,6 +47,7 @@ def agent_plans(
         repeat=execution.repeat,
         agent="",
         run_tag=run_tag(plan.run, execution, attempt),
+        attempt=attempt,
         role=Role.PRODUCER,
         broker=cell.broker,
         driver=cell.driver,

@@ -314,6 +314,7 @@ class AgentPlan(Frozen):
     repeat: int
     agent: str  # "producer-1", "consumer-g1-2"
     run_tag: int  # 32 bits in every header: tells this execution's messages from any other
+    attempt: int = 1  # how often this execution was begun
     role: Role
     broker: str
     driver: Literal["auto", "native", "python"]

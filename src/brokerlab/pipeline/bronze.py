@@ -9,17 +9,20 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from brokerlab.evidence.identity import Expected
 from brokerlab.evidence.segments import Segment, UnreadableSegment, segments
 from brokerlab.evidence.tables import ACTIVITY, ERROR, EVENT, INTERVAL, MESSAGE, OUTCOME, READING, SEQUENCE
+from brokerlab.model.plan import RunPlan
 from brokerlab.model.tables import Table
 from brokerlab.pipeline.schema import empty, spark_schema, with_defaults
+from brokerlab.results.directory import RunDirectory
 
 READ = (INTERVAL, ACTIVITY, SEQUENCE, OUTCOME, ERROR, EVENT, READING)
 
 
 @dataclass(frozen=True)
 class Bronze:
-    """What lies in a run directory: segments by table name, and what cannot be read."""
+    """What lies in a run directory: segments by table name, and what cannot be read or does not belong there."""
 
     segments: dict[str, list[Segment]]
     unreadable: tuple[UnreadableSegment, ...]
@@ -47,6 +50,10 @@ class Bronze:
         ]  # fmt: skip
         return Bronze(kept, (*self.unreadable, *bad), self.directory)
 
+    def missing(self) -> list[tuple[str, str]]:
+        """(execution, table) of segments whose rows are missing in all that follows."""
+        return [(s.execution, s.table) for s in self.unreadable if s.belongs]
+
     def is_empty(self) -> bool:
         return not any(self.segments.values())
 
@@ -60,12 +67,26 @@ class Bronze:
         return {s.execution for s in self.segments.get(MESSAGE.name, [])} - broken
 
 
-def find_evidence(run_directory: Path, *, messages: bool = False, footers_only: bool = False) -> Bronze:
+def find_evidence(
+    run_directory: Path, *, messages: bool = False, footers_only: bool = False, expected: Expected | None = None
+) -> Bronze:
     """Check every segment of every table; see evidence.segments. Single messages only where they are asked for."""
     tables = (*READ, *([MESSAGE] if messages else []))
-    found = {table.name: segments(run_directory, table, footers_only=footers_only) for table in tables}
+    found = {table.name: segments(run_directory, table, expected, footers_only=footers_only) for table in tables}
     unreadable = tuple(bad for _, of_table in found.values() for bad in of_table)
     return Bronze({name: good for name, (good, _) in found.items()}, unreadable, run_directory)
+
+
+def reads_messages(plan: RunPlan) -> bool:
+    """Single messages are read only where a fault was planned, or where they were kept on request."""
+    return any(cell.faults or cell.keep_messages for cell in plan.cells)
+
+
+def evidence_of(run: RunDirectory, *, footers_only: bool = False) -> Bronze:
+    """What an analysis of the run reads."""
+    plan, state = run.plan(), run.state()
+    expected = Expected(plan.run, {name: e.attempt for name, e in state.executions.items()})
+    return find_evidence(run.path, messages=reads_messages(plan), footers_only=footers_only, expected=expected)
 
 
 def read_bronze(spark: SparkSession, bronze: Bronze, table: Table) -> DataFrame:

@@ -21,6 +21,7 @@ from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
 from brokerlab.pipeline import delivery, faults
 from brokerlab.pipeline.bronze import Bronze
+from brokerlab.pipeline.evidence_files import with_file_names
 from brokerlab.pipeline.execution_tables import EXECUTION_TABLES, STRANGE
 from brokerlab.pipeline.executions import ExecutionFacts
 from brokerlab.pipeline.files import file_parts, is_divided
@@ -85,10 +86,11 @@ def make_gold(
     outages = _exact_outages(spark, scan, make, found)
     counted = [*journal.seen, *_rows(found, "seen")]
     check_counts({t.name: bronze.rows(t) for t in bronze.tables()}, counted)
-    rejected = _in_order(pa.concat_tables([*journal.rejected, *_tables(found, "quarantined")]), result.QUARANTINED_ROW)
+    aside = pa.concat_tables([*journal.rejected, *_tables(found, "quarantined")])
+    rejected = _in_order(with_file_names(aside, bronze.directory), result.QUARANTINED_ROW)
     executions = facts(
         with_evidence=bronze.executions(),
-        unreadable=[(s.execution, s.table) for s in bronze.unreadable],
+        unreadable=bronze.missing(),
         groups=_groups(counted),
         events=journal.events,
         rejected=rejected.to_pylist(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,14 @@ import pyarrow.compute as pc
 
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.blocks import Int64s
-from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.histogram import BUCKETS, lower_bounds_ns
 from brokerlab.model.tables import Column, Table
 from brokerlab.results.columns import CELL, GROUP, REPEAT, count
+
+if TYPE_CHECKING:
+    from brokerlab.model.execution_id import ExecutionId
+
+    _Figure = tuple[ExecutionId, str, str]  # execution, figure, group
 
 Row = Mapping[str, Any]
 RECEIVED = "received"
@@ -30,7 +34,6 @@ MEASURES = tuple(MEASURE_OF.values())
 COUNTS = ("acknowledged", "rejected", "received", "duplicated", "arrived")  # arrived: acknowledged, and received
 BITS = 1 << 15  # numbers of a lane that share a bitmap
 _BOUNDS_NS = lower_bounds_ns(np.arange(1, BUCKETS))
-_Figure = tuple[ExecutionId, str, str]  # execution, figure, group
 _NAMES = ("cell", "group", "outcome")
 _NUMBERS = ("repeat", "producer", "partition")
 
@@ -136,7 +139,7 @@ def _grouped(
 def recounted(counted: pa.Table) -> pa.Table:
     """Rows of RECOUNTED of one execution, or of several, from all that was counted of it."""
     made = [
-        (execution.cell, execution.repeat, group, name, -1, n)
+        (*execution, group, name, -1, n)
         for (execution, group), counts in _counted(counted).items()
         for name, n in counts.items()
     ]
@@ -147,19 +150,19 @@ def recounted(counted: pa.Table) -> pa.Table:
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)
 
 
-def _counted(messages: pa.Table) -> dict[tuple[ExecutionId, str], dict[str, int]]:
-    """COUNTS by execution and group, the empty one for sends."""
+def _counted(messages: pa.Table) -> dict[tuple[tuple[str, int], str], dict[str, int]]:
+    """COUNTS by execution (cell, repeat) and group, the empty one for sends."""
     seen: dict[tuple[Any, ...], dict[int, npt.NDArray[np.uint64]]] = defaultdict(dict)
     n: dict[tuple[Any, ...], int] = defaultdict(int)
     bits = messages["bits"].combine_chunks()
     words, ends = bits.flatten().to_numpy().view(np.uint64), np.cumsum(bits.value_lengths().to_numpy())
     for row, end in zip(messages.drop_columns(["bits"]).to_pylist(), ends.tolist(), strict=True):
         if row["producer"] >= 0:
-            key = (ExecutionId.of(row), row["group"], row["outcome"], row["producer"], row["partition"])
+            key = ((row["cell"], row["repeat"]), row["group"], row["outcome"], row["producer"], row["partition"])
             these, known = words[end - BITS // 64 : end], seen[key].get(row["place"])
             seen[key][row["place"]] = these if known is None else known | these
             n[key] += row["n"]
-    found: dict[tuple[ExecutionId, str], dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTS, 0))
+    found: dict[tuple[tuple[str, int], str], dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTS, 0))
     for (execution, group, outcome, *lane), mine in seen.items():
         counts, of = found[execution, group], n[execution, group, outcome, *lane]
         acknowledged = seen.get((execution, "", "acknowledged", *lane), {})
@@ -183,6 +186,8 @@ def recount_rows(
 ) -> list[dict[str, Any]]:
     """Rows of the table of that name, of the executions that are `whole`: where evidence is missing, the two ways must
     differ. `messages` are rows of RECOUNTED, the others of result tables."""
+    from brokerlab.model.execution_id import ExecutionId  # pydantic: not where this module runs in an executor
+
     again: dict[_Figure, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for row in messages:
         again[ExecutionId.of(row), row["figure"], row["group"]][row["bucket"]] += row["n"]
@@ -205,6 +210,8 @@ def _latency_rows(
     again: Mapping[_Figure, Mapping[int, int]], histograms: Iterable[Row], whole: Collection[ExecutionId]
 ) -> list[dict[str, Any]]:
     """One row per execution, latency and group: samples, and how many of them are in other buckets."""
+    from brokerlab.model.execution_id import ExecutionId
+
     told: dict[_Figure, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for row in histograms:
         if row["measure"] in MEASURES and row["repeat"] > 0:

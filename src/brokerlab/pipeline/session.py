@@ -1,4 +1,5 @@
-"""The one Spark session of a command: every setting that differs from Spark's default stands here, with its reason."""
+"""The one Spark session of a command. Settings that differ from Spark's default stand here and, where they depend on the
+place that Spark runs in, in `profiles`, each with its reason."""
 
 from __future__ import annotations
 
@@ -9,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
@@ -23,12 +23,13 @@ import psutil
 from brokerlab.errors import MachineError
 from brokerlab.home import cache_directory
 from brokerlab.interrupts import signals_interrupt
+from brokerlab.pipeline.profiles import SparkSettings, address_towards, spark_settings
+from brokerlab.pipeline.scratch import scratch_directory
+from brokerlab.pipeline.shipping import package_zip
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MASTER_VARIABLE = "BROKERLAB_SPARK_MASTER"
-MEMORY_VARIABLE = "BROKERLAB_SPARK_DRIVER_MEMORY"
 JVM_END_LIMIT_S = 60.0
 
 SETTINGS = {
@@ -36,18 +37,12 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",  # an overflow is an error, not a wrong number
-    "spark.sql.adaptive.enabled": "false",  # two partitions and joins with hints leave it nothing to adapt but time
-    "spark.sql.shuffle.partitions": "2",  # evidence is summarised where it is made; 200 tasks would be all overhead
-    "spark.default.parallelism": "2",
     "spark.sql.files.maxPartitionBytes": "32m",
     "spark.sql.files.openCostInBytes": "65536",  # segments are small and many; at 4 MiB each, 8 would make a task
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # listing is done; no job for it
     "spark.sql.execution.arrow.maxRecordsPerBatch": "262144",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # else every column expression records a stack trace
-    "spark.shuffle.compress": "false",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.artifact.isolation.enabled": "false",
 }
 
@@ -69,8 +64,9 @@ appender.console.layout.pattern = spark: %p %c{1}: %m%n
 
 
 @contextmanager
-def spark_session(java_home: Path | None = None) -> Iterator[SparkSession]:
+def spark_session(java_home: Path | None = None, settings: SparkSettings | None = None) -> Iterator[SparkSession]:
     """A session for the length of a block. `java_home` is where bin/java lies; None leaves the search to Spark.
+    Without `settings` those of the environment are taken.
 
     What the JVM itself says goes to a file that lives as long as the session, not to the user's terminal. A process
     has one session: within a block that already runs, this gives the same one and leaves it running.
@@ -81,16 +77,17 @@ def spark_session(java_home: Path | None = None) -> Iterator[SparkSession]:
     if active is not None:
         yield active
         return
+    chosen = settings or spark_settings()
     with (
         signals_interrupt() as interrupted,
-        tempfile.TemporaryDirectory(prefix="brokerlab-spark-") as scratch,
-        _environment(java_home),
+        scratch_directory() as scratch,
+        _environment(java_home, chosen),
     ):
         archive = _ClassArchive.of(java_home)
         others = _children()
         session = None
         try:
-            session = _start(Path(scratch), archive)
+            session = _start(scratch, archive, chosen)
             yield session
         except BaseException as e:
             if not interrupted.is_set() and not isinstance(e, KeyboardInterrupt):
@@ -109,7 +106,7 @@ def _children() -> set[psutil.Process]:
     return set(psutil.Process().children())
 
 
-def _start(scratch: Path, archive: _ClassArchive) -> SparkSession:
+def _start(scratch: Path, archive: _ClassArchive, settings: SparkSettings) -> SparkSession:
     from pyspark.sql import SparkSession
 
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what matters of a broken connection is raised
@@ -118,19 +115,20 @@ def _start(scratch: Path, archive: _ClassArchive) -> SparkSession:
     flags = [*JVM_FLAGS, f"-Dlog4j2.configurationFile={scratch / 'log4j2.properties'}", *archive.flags()]
     builder = (
         SparkSession.builder.appName("brokerlab")
-        .master(os.environ.get(MASTER_VARIABLE, "local[*]"))
-        .config("spark.driver.memory", os.environ.get(MEMORY_VARIABLE, "2g"))
+        .master(settings.master)
         .config("spark.driver.extraJavaOptions", " ".join(flags))
         .config("spark.local.dir", str(scratch))
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
     )
-    for name, value in SETTINGS.items():
+    for name, value in {**settings.values(), **SETTINGS}.items():
         builder = builder.config(name, value)
     said = scratch / "jvm.log"
     try:
         with _stderr_to(said), _own_interrupts():
             session = builder.getOrCreate()
             session.sparkContext.setLogLevel("ERROR")
+            if settings.ships_code:
+                session.sparkContext.addPyFile(str(package_zip(scratch)))
     except Exception as e:
         lines = said.read_text(errors="replace").strip().splitlines() or [str(e)]
         raise MachineError(
@@ -200,13 +198,15 @@ def _own_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _environment(java_home: Path | None) -> Iterator[None]:
+def _environment(java_home: Path | None, settings: SparkSettings) -> Iterator[None]:
     """Variables that Spark's launcher reads, put back afterwards."""
     wanted = {
-        "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
-        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),  # else Spark's workers are PATH's python3
+        "PYSPARK_PYTHON": settings.python(),
     }
+    address = address_towards(settings.master)
+    if address is not None:
+        wanted["SPARK_LOCAL_IP"] = address
     if java_home is not None:
         wanted["JAVA_HOME"] = str(java_home)
     before = {name: os.environ.get(name) for name in wanted}

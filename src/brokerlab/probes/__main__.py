@@ -52,7 +52,7 @@ def watch(plan: ProbePlan, ends: list[int]) -> dict[str, object]:
     from brokerlab.evidence.writer import SegmentWriter
     from brokerlab.probes.sampler import BrokerProbeThread, LocalProbes, next_due_ns, reading_columns
 
-    writer = SegmentWriter(directory, "probe", READING)
+    writer = SegmentWriter(directory, "probe", READING, plan.attempt)
     local = LocalProbes(plan, os.getppid())
     failures = local.failures
     try:

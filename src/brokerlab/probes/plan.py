@@ -45,6 +45,7 @@ class ProbePlan(Frozen):
     run: str
     cell: str
     repeat: int
+    attempt: int = 1
     broker: str
     endpoint: Endpoint  # how nodes are logged in to, where that is needed for their figures
     nodes: tuple[WatchedNode, ...] = ()

@@ -258,6 +258,8 @@ QUARANTINED_ROW = Table(
         _CELL, _REPEAT, _COUNTED,
         Column("reason", "string", "", "the rules it broke"),
         Column("row", "string", "", "the row as JSON"),
+        Column("file", "string", "", "file of evidence that it is in, within the run directory", since="0.2.0", default=""),
+        Column("file_row", "long", "1", "its place in that file, from 0; -1 where it is not known", since="0.2.0", default=-1),
     ),
 )  # fmt: skip
 
@@ -273,6 +275,24 @@ UNREADABLE_SEGMENT = Table(
     ),
 )
 
+EVIDENCE_FILE = Table(
+    "evidence_file",
+    "Every file of evidence that the analysis looked at, with what it found.",
+    (
+        _RUN,
+        Column("file", "string", "", "path of the file within the run directory"),
+        Column("table", "string", "", "evidence table"),
+        Column("execution", "string", "", "execution that wrote it, as c01-r2"),
+        Column("bytes", "long", "B", "size of the file"),
+        Column("modified_unix_ns", "long", "ns", "when the file was last written, UNIX clock"),
+        Column("rows", "long", "1", "rows of the file; 0 where it cannot be read"),
+        Column(
+            "set_aside", "long", "1", "of these, rows that broke a rule (`quarantined_row`)", since="0.2.0", default=0
+        ),
+        Column("reason", "string", "", "why it cannot be read; empty where it can"),
+    ),
+)
+
 RESULT_TABLES = {
     t.name: t
     for t in (
@@ -281,3 +301,4 @@ RESULT_TABLES = {
         UNREADABLE_SEGMENT, *DERIVED_TABLES, LATENCY_SPECTRUM,
     )
 }  # fmt: skip
+STORED_TABLES = {**RESULT_TABLES, EVIDENCE_FILE.name: EVIDENCE_FILE}  # all that tables/ holds: the last is for the lake

@@ -41,12 +41,6 @@ def test_without_a_lake_every_command_says_how_to_make_one(tmp_path: Path) -> No
         assert "brokerlab lake init" in answer.stderr
 
 
-def test_an_address_that_is_no_folder_is_refused(tmp_path: Path) -> None:
-    answer = CliRunner().invoke(cli, ["lake", "status", "--lake", "gopher://somewhere/lake", "--runs", str(tmp_path)])
-    assert answer.exit_code == 2
-    assert "gopher://somewhere/lake" in answer.stderr
-
-
 def test_status_names_new_runs_and_those_that_cannot_be_added(runs: Path) -> None:
     story = Story(cells=1, repeats=1, measure_s=2, warm_up_s=1, rate_per_s=50.0)
     path = write_results(runs / NAME, story).path

@@ -15,6 +15,7 @@ from brokerlab.judge.findings import Findings
 from brokerlab.judge.objectives import objective_results
 from brokerlab.judge.reasons import EVERYTHING, Check
 from brokerlab.judge.verdict import judge
+from brokerlab.model.environment import CellEnvironment, ClockPair, ExecutionEnvironment
 from brokerlab.model.events import Death
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import FaultPlan, Objective, RunPlan
@@ -435,6 +436,36 @@ def test_unreadable_segments_are_named_and_decide() -> None:
     verdict = judged(findings(unreadable=(("c01-r1", "evidence/x.parquet: cut"),)), ["evidence/x.parquet: cut"])
     assert verdict.verdict == "cannot tell"
     assert verdict.quarantined == ("evidence/x.parquet: cut",)
+
+
+def test_without_evidence_of_the_schedule_no_load_is_called_missing() -> None:
+    """Where intervals cannot be read, `due` is 0: the segment is the reason, and the agents did nothing wrong."""
+    found = changed("rate_per_second", {"due": 0, "sent": 0}, role="producer")
+    without = judged(findings(found))
+    assert (without.reasons[0].code, without.verdict) == ("load_not_scheduled", "invalid")
+    verdict = judged(findings(found, unreadable=(("c01-r1", "evidence/x.parquet: cut"),)))
+    assert [r.code for r in verdict.reasons][:2] == ["segment_unreadable", "load_not_scheduled"]
+    assert verdict.verdict == "cannot tell"
+    assert verdict.headline.startswith("Cannot tell: a segment could not be read: evidence/x.parquet: cut")
+    assert not verdict.cells[0].set_aside
+
+
+def test_a_file_that_does_not_belong_to_the_run_is_a_note() -> None:
+    verdict = judged(findings(left_out=(("c01-r1", "evidence/copy.parquet: the same segment as x.parquet"),)))
+    assert [(r.code, r.weight, r.repeat) for r in verdict.reasons] == [("segment_left_out", "note", 1)]
+    assert verdict.verdict == "valid"
+
+
+@pytest.mark.parametrize(("step_s", "stepped"), [(3600, True), (-5, True), (0, False)])
+def test_a_clock_that_jumps_during_an_execution_is_named(step_s: int, stepped: bool) -> None:
+    plan = make_plan("run", cells=1, repeats=1)
+    begin = ClockPair(mono_ns=5 * 10**9, unix_ns=1_800_000_000 * 10**9)
+    end = ClockPair(mono_ns=begin.mono_ns + 60 * 10**9, unix_ns=begin.unix_ns + (60 + step_s) * 10**9)
+    known = CellEnvironment(executions={"1": ExecutionEnvironment(clock=begin, clock_end=end)})
+    verdict = judged(findings(plan=plan, environment=environment(plan).with_cell("c01", known)))
+    assert ("clock_stepped" in [r.code for r in verdict.reasons]) is stepped
+    if stepped:
+        assert f"the host's clock was stepped by {step_s:+.1f} s" in verdict.reasons[0].text
 
 
 def objective(measure: str, comparison: str, limit: float, quantile: float | None = None) -> Objective:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from brokerlab.lake.ingest import Added, add
 from brokerlab.lake.reading import Lake
 from brokerlab.lake.store import LocalStore, Store
 from brokerlab.lake.survey import runs_below
 from brokerlab.model.arrow import WRITER_KEY
-from brokerlab.results.tables import RESULT_TABLES, UNREADABLE_SEGMENT
+from brokerlab.results.tables import EVIDENCE_FILE, RESULT_TABLES, UNREADABLE_SEGMENT
 from synthetic_tables import Story
 
 WITH_EVIDENCE = "20261117T100000-evidence-aaaaaa"
@@ -46,8 +46,9 @@ class Place:
     def session(self) -> AbstractContextManager[SparkSession]:
         return nullcontext(self.spark)
 
-    def add(self, store: Store | None = None, *, again: bool = False) -> Added:
-        return add(store or self.store, runs_below(self.runs), self.session, again=again)
+    def add(self, store: Store | None = None, *, again: bool = False, without_spark: int = 0) -> Added:
+        directories = runs_below(self.runs)
+        return add(store or self.store, directories, self.session, again=again, without_spark=without_spark)
 
 
 def spoil_rows(file: Path) -> None:
@@ -60,9 +61,15 @@ def spoil_rows(file: Path) -> None:
 
 def as_first_version(run: Path) -> None:
     """Leave of a run's tables what 0.1.0 wrote: without later tables and columns, and without a version in the footer."""
-    shutil.rmtree(run / "tables" / UNREADABLE_SEGMENT.name)
+    for later in (UNREADABLE_SEGMENT, EVIDENCE_FILE):
+        shutil.rmtree(run / "tables" / later.name)
     for name, table in RESULT_TABLES.items():
         for file in (run / "tables" / name).glob("*.parquet"):
             found = pq.read_table(file).select([c.name for c in table.columns if c.since == "0.1.0"])
             metadata = {k: v for k, v in found.schema.metadata.items() if k != WRITER_KEY}
             pq.write_table(found.replace_schema_metadata(metadata), file)
+
+
+def as_rows(frame: DataFrame) -> list[str]:
+    """Rows in an order that does not depend on files."""
+    return sorted(str(row) for row in frame.toArrow().to_pylist())

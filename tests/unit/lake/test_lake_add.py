@@ -94,6 +94,9 @@ def test_bronze_names_every_file_and_silver_says_what_broke_a_rule(full: Place) 
     assert [(r["table"], r["execution"]) for r in counts if r["unreadable_files"]] == [("interval", "c01-r2")]
     (aside,) = rows_of(full, "quarantined_row", WITH_EVIDENCE)
     assert "elapsed" in aside["reason"]
+    (spoiled,) = [row["file"] for row in files if row["set_aside"]]
+    assert (aside["file"], aside["file_row"]) == (spoiled, 0)
+    assert json.loads(aside["row"])["elapsed_ns"] == -1
 
 
 def test_the_table_of_runs_says_what_was_asked_and_found(full: Place) -> None:

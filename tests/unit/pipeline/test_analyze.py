@@ -17,7 +17,7 @@ from brokerlab.pipeline.analyze import analyze
 from brokerlab.report.page import write_report
 from brokerlab.results.directory import RunDirectory, write_json
 from brokerlab.results.reader import read_rows, read_table, read_verdict
-from brokerlab.results.tables import DELIVERY, LATENCY_PER_PHASE, RESULT_TABLES, RUN_SUMMARY, UNREADABLE_SEGMENT
+from brokerlab.results.tables import DELIVERY, LATENCY_PER_PHASE, RUN_SUMMARY, STORED_TABLES, UNREADABLE_SEGMENT
 from brokerlab.results.verdict import Verdict
 from synthetic import Faults, SyntheticRun, make_plan, write_run
 
@@ -35,7 +35,7 @@ def test_analyzing_twice_gives_the_same_files(synthetic: SyntheticRun, verdict: 
     (run.tables / "delivery" / "left-over.parquet").write_bytes(b"from an older version")
     assert analyze(run.path) == verdict == read_verdict(run)
     assert fingerprints(run) == first
-    assert {Path(f).parts[1] for f in first if f.startswith("tables")} == set(RESULT_TABLES)
+    assert {Path(f).parts[1] for f in first if f.startswith("tables")} == set(STORED_TABLES)
     assert not list(run.path.glob(".tables-*"))
 
 

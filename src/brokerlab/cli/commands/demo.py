@@ -19,6 +19,8 @@ WORKLOAD = "demo"
 @planning_options
 @options.fresh
 @options.runs
+@options.lake
+@options.no_lake
 @options.as_json
 @options.quiet
 def command(
@@ -29,6 +31,8 @@ def command(
     endpoints: tuple[str, ...],
     fresh: bool,
     runs: Path | None,
+    lake: str | None,
+    no_lake: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -40,7 +44,8 @@ def command(
         about = duration_text(lab.estimate(plan).seconds)
         click.echo(f"{plan.question or plan.name}\n{len(plan.order)} executions, about {about}", err=True)
     with listening(quiet) as listener:
-        answer = lab.run(plan, options.runs_root(runs), listener=listener, fresh=fresh)
+        keep = options.lake_to_keep_in(lake, no_lake, runs)
+        answer = lab.run(plan, options.runs_root(runs), listener=listener, fresh=fresh, lake=keep)
     code = print_answer(answer, as_json)
     if not as_json and not quiet:
         click.echo("next:   brokerlab init my.yaml; brokerlab plan my.yaml; brokerlab run my.yaml")

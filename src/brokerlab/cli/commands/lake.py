@@ -25,14 +25,15 @@ def command() -> None:
 @command.command()
 @options.lake
 @options.runs
-def init(lake: str | None, runs: Path | None) -> int:
+@options.spark
+def init(lake: str | None, runs: Path | None, **spark: Any) -> int:
     """Make an empty lake."""
-    from brokerlab.lake.location import store_at
+    from brokerlab import lab
     from brokerlab.lake.manifest import init as make
 
-    store = store_at(options.lake_address(lake, runs))
-    make(store)
-    click.echo(f"made {store.uri}: brokerlab lake add brings runs into it")
+    with lab.lake_store(options.lake_address(lake, runs), spark=lab.spark_settings(**spark)) as store:
+        make(store)
+        click.echo(f"made {store.uri}: brokerlab lake add brings runs into it")
     return 0
 
 
@@ -40,10 +41,11 @@ def init(lake: str | None, runs: Path | None) -> int:
 @click.argument("run", nargs=-1)
 @options.lake
 @options.runs
+@options.spark
 @options.as_json
 @options.quiet
-def add(run: tuple[str, ...], lake: str | None, runs: Path | None, as_json: bool, quiet: bool) -> int:
-    """Add RUN..., or every run; only what is new or has changed is processed.
+def add(run: tuple[str, ...], lake: str | None, runs: Path | None, as_json: bool, quiet: bool, **spark: Any) -> int:
+    """Add RUN..., or every run; only what is new or has changed is processed. `run` and `analyze` do it by themselves.
 
     Runs that cannot be added are named with the reason. The exit code is 3 where one is damaged, 5 where its
     layers do not add up, 2 where two have one id or a RUN given by name was not added, else 0.
@@ -51,43 +53,48 @@ def add(run: tuple[str, ...], lake: str | None, runs: Path | None, as_json: bool
     from brokerlab import lab
     from brokerlab.lake.survey import runs_below
 
-    root = options.runs_root(runs)
+    settings, root = lab.spark_settings(**spark), options.runs_root(runs)
     chosen = [lab.find_run(name, root).path for name in run] or runs_below(root)
     with listening(quiet) as listener:
-        done = lab.add_to_lake(options.lake_address(lake, runs), chosen, listener=listener)
+        done = lab.add_to_lake(options.lake_address(lake, runs), chosen, listener=listener, spark=settings)
     return _print_added(done, as_json, named=bool(run))
 
 
 @command.command()
 @options.lake
 @options.runs
+@options.spark
 @options.as_json
 @options.quiet
-def rebuild(lake: str | None, runs: Path | None, as_json: bool, quiet: bool) -> int:
+def rebuild(lake: str | None, runs: Path | None, as_json: bool, quiet: bool, **spark: Any) -> int:
     """Make the rows of every run again from its directory. Runs whose directory is gone stay as they are."""
     from brokerlab import lab
-    from brokerlab import lake as lakes
+    from brokerlab.lake.manifest import present
     from brokerlab.lake.survey import runs_below
 
-    address = options.lake_address(lake, runs)
-    sources = [Path(entry.source) for entry in lakes.open(address).manifest.runs.values()]
+    address, settings = options.lake_address(lake, runs), lab.spark_settings(**spark)
+    with lab.lake_store(address, spark=settings) as store:
+        sources = [Path(entry.source) for entry in present(store).runs.values()]
     here = [path.resolve() for path in runs_below(options.runs_root(runs))]
     chosen = dict.fromkeys([*(path for path in sources if path.is_dir()), *here])
     with listening(quiet) as listener:
-        done = lab.add_to_lake(address, list(chosen), listener=listener, again=True)
+        done = lab.add_to_lake(address, list(chosen), listener=listener, again=True, spark=settings)
     return _print_added(done, as_json, named=False)
 
 
 @command.command()
 @options.lake
 @options.runs
+@options.spark
 @options.as_json
-def status(lake: str | None, runs: Path | None, as_json: bool) -> int:
+def status(lake: str | None, runs: Path | None, as_json: bool, **spark: Any) -> int:
     """Show what the lake holds, and which runs are new, changed or cannot be added."""
-    from brokerlab import lake as lakes
+    from brokerlab import lab
+    from brokerlab.lake.reading import Lake
     from brokerlab.lake.survey import runs_below, survey
 
-    opened = lakes.open(options.lake_address(lake, runs))
+    with lab.lake_store(options.lake_address(lake, runs), spark=lab.spark_settings(**spark)) as store:
+        opened = Lake(store)
     manifest = opened.manifest
     found = survey(runs_below(options.runs_root(runs)), manifest)
     gone = [run for run, entry in sorted(manifest.runs.items()) if not Path(entry.source).is_dir()]
@@ -120,13 +127,16 @@ def status(lake: str | None, runs: Path | None, as_json: bool) -> int:
 @command.command()
 @options.lake
 @options.runs
+@options.spark
 @options.as_json
-def check(lake: str | None, runs: Path | None, as_json: bool) -> int:
+def check(lake: str | None, runs: Path | None, as_json: bool, **spark: Any) -> int:
     """Compare every file of the lake with its manifest, and each layer with the next. Exit code 3 where they differ."""
-    from brokerlab import lake as lakes
+    from brokerlab import lab
     from brokerlab.lake.check import check as check_lake
+    from brokerlab.lake.reading import Lake
 
-    found = check_lake(lakes.open(options.lake_address(lake, runs)))
+    with lab.lake_store(options.lake_address(lake, runs), spark=lab.spark_settings(**spark)) as store:
+        found = check_lake(Lake(store))
     if as_json:
         print_json(vars(found))
     else:

@@ -15,13 +15,23 @@ from brokerlab.cli.text import aligned, print_json
 @click.argument("sql")
 @options.lake
 @options.runs
+@options.spark
 @options.as_json
-def command(sql: str, lake: str | None, runs: Path | None, as_json: bool) -> int:
-    """Answer one SELECT over the lake's tables; docs/lake.md lists them. Answered by DuckDB where it is installed, else
-    by Spark."""
+def command(
+    sql: str,
+    lake: str | None,
+    runs: Path | None,
+    profile: str | None,
+    master: str | None,
+    conf: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Answer one SELECT over the lake's tables; docs/lake.md lists them. Answered by DuckDB where it is installed and the
+    lake is a folder, else by Spark."""
     from brokerlab import lab
 
-    found = lab.query_lake(options.lake_address(lake, runs), sql)
+    settings = lab.spark_settings(profile, master, conf)
+    found = lab.query_lake(options.lake_address(lake, runs), sql, spark=settings)
     if as_json:
         print_json(found.to_pylist())
         return 0

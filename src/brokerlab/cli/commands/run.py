@@ -17,6 +17,8 @@ from brokerlab.cli.progress import listening
 @planning_options
 @options.fresh
 @options.runs
+@options.lake
+@options.no_lake
 @options.as_json
 @options.quiet
 def command(
@@ -28,6 +30,8 @@ def command(
     endpoints: tuple[str, ...],
     fresh: bool,
     runs: Path | None,
+    lake: str | None,
+    no_lake: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -39,5 +43,6 @@ def command(
 
     plan = plan_from(file, overrides, brokers, repeats, tag, endpoints)
     with listening(quiet) as listener:
-        answer = lab.run(plan, options.runs_root(runs), listener=listener, fresh=fresh)
+        keep = options.lake_to_keep_in(lake, no_lake, runs)
+        answer = lab.run(plan, options.runs_root(runs), listener=listener, fresh=fresh, lake=keep)
     return print_answer(answer, as_json)
