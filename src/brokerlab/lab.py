@@ -215,7 +215,8 @@ def measure(
 
 
 def prepare(plan: RunPlan, *, listener: RunListener = SILENT) -> Java:
-    """Install the plan's brokers (except those the user runs) and a Java for the analysis; returns the latter.
+    """Install the plan's brokers (except those the user runs) and a Java for the analysis, and make the data files that are
+    generated; returns the Java.
 
     Secrets are looked up first: a missing one must not cost a download.
     """
@@ -225,7 +226,17 @@ def prepare(plan: RunPlan, *, listener: RunListener = SILENT) -> Java:
     for name in dict.fromkeys(cell.broker for cell in plan.cells if not cell.endpoint):
         if not registry.broker_named(name).installation().installed:
             install(name, listener=listener)
+    _make_data_files(plan, listener)
     return _java(listener)
+
+
+def _make_data_files(plan: RunPlan, listener: RunListener) -> None:
+    from brokerlab.workload.sensors import make_sensor_file
+
+    payloads = (cell.producers.payload for cell in plan.cells)
+    for path, lines in dict.fromkeys((p.path, p.sensor_lines) for p in payloads if p.path and p.sensor_lines):
+        listener.stage(f"making {lines:,} recordings of sensors")
+        make_sensor_file(Path(path), lines)
 
 
 def analyze(

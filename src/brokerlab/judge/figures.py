@@ -8,6 +8,7 @@ from typing import Any
 
 from brokerlab.judge.course_figures import course, taken_in
 from brokerlab.judge.minute_figures import minute_rates
+from brokerlab.model.environment import Ceilings
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.metrics import COSTS, COUNTS
 from brokerlab.model.plan import Phase, Role
@@ -64,6 +65,23 @@ def throughput(rates: list[Row]) -> Figures:
     return {key: dict(values) for key, values in sums.items()}
 
 
+def ceiling_shares(rate: Figures, ceilings: Ceilings | None) -> Figures:
+    """Bytes sent, as a share of what disk and loopback can do at most; nothing where that was not measured."""
+    if ceilings is None:
+        return {}
+    most = {
+        "sent_share_of_disk": ceilings.disk_write_bytes_per_s,
+        "sent_share_of_loopback": ceilings.loopback_bytes_per_s,
+    }
+    return {
+        (cell, share): {repeat: value / limit for repeat, value in values.items()}
+        for (cell, metric), values in rate.items()
+        if metric == "sent_bytes_per_s"
+        for share, limit in most.items()
+        if limit > 0
+    }
+
+
 def latencies(per_phase: list[Row]) -> Figures:
     """<measure>_<quantile> of the measure phase; the worst group where there are several."""
     found: Figures = defaultdict(dict)
@@ -108,6 +126,7 @@ def figures(
     catch_up: Sequence[Row] = (),
     minutes: Iterable[Row] = (),
     dips: Iterable[Row] = (),
+    ceilings: Ceilings | None = None,
 ) -> Figures:
     """Everything run_summary shows, by cell, metric and repeat; the arguments are rows of rate_per_second,
     latency_per_phase, delivery, agent_health, reading_per_second, cost, catch_up, minute_rate and dip."""
@@ -116,14 +135,14 @@ def figures(
     for row in agents:
         cpu[row["cell"], "agent_cpu_cores"][row["repeat"]] += row["cpu_cores_mean"]
     rate = throughput(rates) | course(rates, bounds)
-    for row in catch_up:  # nobody was to receive in the measure phase, so 0 would be no answer
+    for row in catch_up:  # nothing was to be received in the measure phase, so 0 would be no answer
         for metric in OF_RECEIVING:
             rate.get((row["cell"], metric), {}).pop(row["repeat"], None)
     for key, values in backlog_rates(catch_up).items():
         rate[key] = rate.get(key, {}) | values
     rate = {key: values for key, values in rate.items() if values}
     return {
-        **rate, **taken_in(readings or [], bounds), **costs(cost),
+        **rate, **ceiling_shares(rate, ceilings), **taken_in(readings or [], bounds), **costs(cost),
         **minute_rates(minutes, bounds), **fault_figures(dips),
         **latencies(per_phase), **counts(delivery), **{k: dict(v) for k, v in cpu.items()},
     }  # fmt: skip

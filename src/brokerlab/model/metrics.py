@@ -100,6 +100,10 @@ COURSE = (
     Metric("sent_one_minute_per_s", "1/s", "sent, one-minute", "higher", "rates", "one_minute_per_s of minute_rate at the end of the measure phase: far below the rate in a short run", compared=False),
     Metric("broker_one_minute_per_s", "1/s", "broker's one-minute", "higher", "rates", "broker_one_minute_per_s of minute_rate at the end of the measure phase", compared=False),
 )  # fmt: skip
+CEILING_SHARES = (
+    Metric("sent_share_of_disk", "1", "sent / disk ceiling", None, "rates", "sent_bytes_per_s / what the disk can write at most; with `ceilings: true`", compared=False),
+    Metric("sent_share_of_loopback", "1", "sent / loopback ceiling", None, "rates", "sent_bytes_per_s / what one connection over the loopback carries at most; with `ceilings: true`", compared=False),
+)  # fmt: skip
 COSTS = (
     Metric("broker_cpu_us_per_message", "µs", "broker's CPU per message", "lower", "rates", "CPU time of all nodes / messages sent", compared=False),
     Metric("client_cpu_us_per_message", "µs", "clients' CPU per message", "lower", "rates", "CPU time of all agents / messages sent", compared=False),
@@ -132,7 +136,10 @@ LATENCY_METRICS = tuple(
     for q in QUANTILES
     if q.summary
 )
-METRICS = {m.key: m for m in (*RATES, *COURSE, *COSTS, *BACKLOG_COSTS, *FAULTS, *LATENCY_METRICS, *COUNT_METRICS)}
+METRICS = {
+    m.key: m
+    for m in (*RATES, *COURSE, *CEILING_SHARES, *COSTS, *BACKLOG_COSTS, *FAULTS, *LATENCY_METRICS, *COUNT_METRICS)
+}
 # What an answer rests on: rates, counts, and the latencies at the quantiles that our own lateness must not distort.
 JUDGED_METRICS = frozenset(
     (

@@ -59,7 +59,8 @@ class PayloadPlan(Frozen):
     file:   the whole file is one message body; `sizes` is empty.
     lines:  each line of the file is one message body; `sizes` is empty. `read_in_ram=False` reads while sending.
 
-    Producers share the file at `path`, or have their own: producer i the file at paths[i % len(paths)].
+    Producers share the file at `path`, or have their own: producer i the file at paths[i % len(paths)]. With `sensor_lines`
+    the file at `path` is one of so many recordings (workload/sensors.py) and is made before the run where it is missing.
     """
 
     kind: Literal["random", "file", "lines"] = "random"
@@ -67,6 +68,7 @@ class PayloadPlan(Frozen):
     compressibility: float = 0.0
     path: str | None = None
     paths: tuple[str, ...] = ()
+    sensor_lines: int | None = None
     read_in_ram: bool = True
 
 

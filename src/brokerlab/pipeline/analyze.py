@@ -105,6 +105,7 @@ def _judge(run: RunDirectory, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]
             catch_up=derived[CATCH_UP.name],
             minutes=derived[MINUTE_RATE.name],
             dips=derived[DIP.name],
+            ceilings=run.environment().ceilings,
         ),
         events=list(gold.events),
         errors=list(gold.errors),

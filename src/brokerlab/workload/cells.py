@@ -21,6 +21,7 @@ from brokerlab.model.plan import (
 from brokerlab.model.quantities import format_rate, parse_rate_per_s
 from brokerlab.workload.fields import BurstArrival, Consumers, Placement, Producers, RampArrival, Workload
 from brokerlab.workload.resolved import level, security
+from brokerlab.workload.sensors import sensor_file
 from brokerlab.workload.tree import Path
 
 DEFAULT_MESSAGE_BYTES = 1024
@@ -99,25 +100,33 @@ def _shown(text: str) -> str:
 
 
 def _producers_plan(producers: Producers, folder: FilePath) -> ProducersPlan:
-    payload = producers.payload
     return ProducersPlan(
         count=producers.count,
         agents=producers.agents,
         schedule=_schedule_plan(producers),
-        payload=PayloadPlan(
-            kind=payload.kind,
-            sizes=_sizes(producers) if payload.kind == "random" else (),
-            compressibility=payload.compressibility or 0.0,
-            path=None if payload.file is None else str((folder / payload.file).absolute()),
-            paths=tuple(str((folder / file).absolute()) for file in payload.files or ()),
-            read_in_ram=payload.read_in_ram is not False,
-        ),
+        payload=_payload_plan(producers, folder),
         keys=None
         if producers.keys is None
         else KeysPlan(count=producers.keys.count, distribution=producers.keys.distribution),
         send_timeout_s=producers.send_timeout,
         messages=producers.messages,
         stripe=producers.stripe or DEFAULT_STRIPE,
+    )
+
+
+def _payload_plan(producers: Producers, folder: FilePath) -> PayloadPlan:
+    payload = producers.payload
+    read_in_ram = payload.read_in_ram is not False
+    if payload.kind == "sensors":
+        lines = payload.lines or 0  # contradictions.py asks for it
+        return PayloadPlan(kind="lines", path=str(sensor_file(lines)), sensor_lines=lines, read_in_ram=read_in_ram)
+    return PayloadPlan(
+        kind=payload.kind,
+        sizes=_sizes(producers) if payload.kind == "random" else (),
+        compressibility=payload.compressibility or 0.0,
+        path=None if payload.file is None else str((folder / payload.file).absolute()),
+        paths=tuple(str((folder / file).absolute()) for file in payload.files or ()),
+        read_in_ram=read_in_ram,
     )
 
 

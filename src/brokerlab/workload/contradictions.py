@@ -103,18 +103,23 @@ def _of_sizes(producers: Producers) -> Found:
 
 def _of_payload(producers: Producers, folder: FilePath) -> Found:
     payload, at = producers.payload, ("producers", "payload")
-    if payload.kind == "random":
+    if payload.kind in ("random", "sensors"):
         for field in ("file", "files"):
             if getattr(payload, field) is not None:
-                yield (*at, field), "is not used by kind random: set kind to lines or file"
-    else:
+                yield (*at, field), f"is not used by kind {payload.kind}: set kind to lines or file"
+    if payload.kind == "sensors" and payload.lines is None:
+        yield (*at, "lines"), "is missing: how many recordings the generated file has"
+    if payload.kind != "sensors" and payload.lines is not None:
+        yield (*at, "lines"), "is only for kind sensors"
+    if payload.kind != "random":
         if producers.message is not None:
             yield ("producers", "message"), f"cannot be chosen for payload kind {payload.kind}: the file decides it"
         if payload.compressibility is not None:
             yield (*at, "compressibility"), "is only for kind random"
+    if payload.kind in ("file", "lines"):
         yield from _of_data_files(payload, producers.count, folder)
-    if payload.read_in_ram is not None and payload.kind != "lines":
-        yield (*at, "read_in_ram"), "is only for kind lines"
+    if payload.read_in_ram is not None and payload.kind not in ("lines", "sensors"):
+        yield (*at, "read_in_ram"), "is only for kinds lines and sensors"
 
 
 def _of_data_files(payload: Payload, producers: int, folder: FilePath) -> Found:

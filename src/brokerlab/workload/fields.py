@@ -232,14 +232,15 @@ Message = Annotated[
 
 
 class Payload(Frozen):
-    kind: Literal["random", "file", "lines"] = Field("random", description="What a message is filled with.")
+    kind: Literal["random", "file", "lines", "sensors"] = Field("random", description="What a message is filled with.")
     compressibility: float | None = Field(None, ge=0, le=1, description="Share of a random body that compresses away.")
     file: str | None = Field(None, description="Data file of kind file or lines, relative to the workload file.")
     files: tuple[str, ...] | None = Field(
         None, description="Instead of file: data files, one for each producer, in turn."
     )
+    lines: Count | None = Field(None, description="sensors: how many recordings the generated file has.")
     read_in_ram: Annotated[bool, Field(strict=True)] | None = Field(
-        None, description="lines: read the whole file first (true), or while sending (false)."
+        None, description="lines, sensors: read the whole file first (true), or while sending (false)."
     )
 
 

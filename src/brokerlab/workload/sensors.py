@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from brokerlab.errors import MachineError
+from brokerlab.home import cache_directory
 
 COLUMNS = 66
 ANALOG_COLUMNS = 14  # drifting integers, five digits
@@ -23,6 +24,21 @@ FIRST_INDEX = 2_556_001
 LINES_AT_ONCE = 20_000
 
 Digits = npt.NDArray[np.uint8]
+
+
+def sensor_file(lines: int) -> Path:
+    """Where the generated file of so many lines is kept for workloads that ask for one."""
+    return cache_directory() / "sensors" / f"{lines}.tsv"
+
+
+def make_sensor_file(path: Path, lines: int) -> None:
+    """Write it where it is missing. Raises MachineError."""
+    if not path.is_file():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise MachineError(f"cannot make {path.parent}: {error.strerror}") from error
+        write_sensor_file(path, lines, seed=1)
 
 
 def write_sensor_file(path: Path, lines: int, seed: int) -> int:

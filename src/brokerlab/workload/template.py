@@ -50,6 +50,8 @@ producers:
     # file: sensors.tsv         # relative to this file
     # files: [a.tsv, b.tsv]     # instead: one for each producer
     # read_in_ram: true         # false reads the file while sending
+    # kind: sensors             # the same with a generated file of recordings
+    # lines: 200_000
   # keys: {count: 1_000, distribution: zipf}                      # keys decide the partition
   # stripe: 64                  # without keys: messages in a row to one partition
   send_timeout: 30s             # without an answer for this long, the outcome is unknown

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from brokerlab.judge.figures import figures
+from brokerlab.model.environment import Ceilings
 
 WHERE = {"cell": "c01", "repeat": 1, "phase": "measure", "bytes": 0}
 
@@ -58,3 +59,15 @@ def test_what_the_broker_took_in_is_added_over_nodes_and_needs_nearly_every_seco
     ]
     assert of(rates, readings)["broker_messages_in_per_s"] == pytest.approx(30.0)
     assert "broker_messages_in_per_s" not in of(rates, readings[:15])
+
+
+def test_bytes_sent_are_a_share_of_the_ceilings_where_those_were_measured() -> None:
+    rates = [{**rate(s, "producer", 10), "bytes": 3_000} for s in range(6)]
+    ceilings = Ceilings(
+        measured_unix_s=0.0, directory="", disk_write_bytes_per_s=12_000.0, fsync_p50_ns=1, fsync_p99_ns=1,
+        loopback_bytes_per_s=30_000.0, other_cores=0.0,
+    )  # fmt: skip
+    found = figures(rates, [], [], [], ceilings=ceilings)
+    assert found["c01", "sent_share_of_disk"] == {1: 0.25}
+    assert found["c01", "sent_share_of_loopback"] == {1: 0.1}
+    assert "sent_share_of_disk" not in of(rates)

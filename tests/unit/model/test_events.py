@@ -21,9 +21,11 @@ def row(kind: str, **detail: Any) -> dict[str, Any]:
 
 EXAMPLES = [
     events.NodeStarted(pid=7),
+    events.ClusterKept(started_for="c01-r1", executions=2),
     events.AgentStarted(pid=8),
     events.PhaseBegun(phase="warm_up", start_mono_ns=5),
     events.BacklogComplete(),
+    events.PageCacheDropped(files=2, bytes=300, held_before_bytes=200, held_after_bytes=100),
     Drain(complete=False, groups={"g1": events.GroupDrain(complete=True, because="all was seen")}),
     events.End(failure="x died"),
     events.Interrupted(error="Ctrl-C"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from brokerlab.errors import NotFoundError, WorkloadError
 from brokerlab.model.plan import Endpoint, RunPlan, SmallestDifference
 from brokerlab.workload.load import plan_workload
+from brokerlab.workload.sensors import make_sensor_file
 
 NOW = 1_800_000_000.0
 
@@ -109,6 +111,21 @@ def test_burst_and_ramp_rates_are_shared_among_producers(plan):
 def test_a_window_is_a_closed_loop_for_each_producer(plan):
     schedule = plan(SMALL.replace("rate: 100/s", "window: 50, count: 2")).cells[0].producers.schedule
     assert (schedule.arrival, schedule.window, schedule.rate_per_s) == ("closed", 50, None)
+
+
+def test_a_file_of_sensors_is_made_in_the_cache_once_and_only_when_it_is_missing(plan, tmp_path, monkeypatch):
+    monkeypatch.setenv("BROKERLAB_HOME", str(tmp_path / "home"))
+    text = SMALL.replace("{rate: 100/s}", "{rate: 100/s, payload: {kind: sensors, lines: 50, read_in_ram: false}}")
+    payload = plan(text).cells[0].producers.payload
+    assert (payload.kind, payload.sensor_lines, payload.read_in_ram) == ("lines", 50, False)
+    file = Path(payload.path)
+    assert file.is_relative_to(tmp_path / "home")
+    assert not file.exists()
+    make_sensor_file(file, 50)
+    assert len(file.read_bytes().splitlines()) == 50
+    file.write_bytes(b"kept\n")
+    make_sensor_file(file, 50)
+    assert file.read_bytes() == b"kept\n"
 
 
 def test_a_data_file_is_found_beside_the_workload(plan, tmp_path):
