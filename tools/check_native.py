@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("targets", nargs="*", metavar="parser", help=f"of {', '.join(TARGETS)}; all when none is given")
     parser.add_argument("--inputs", type=int, default=INPUTS, help=f"for each parser (default {INPUTS:,})")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if wrong := [t for t in given.targets if t not in TARGETS]:
         parser.error(f"no such parser: {', '.join(wrong)}; there are {', '.join(TARGETS)}")
     cc = compiler()
