@@ -60,7 +60,7 @@ class ExecutionRows:
 
     def _rows(self, name: str, table: Table) -> pa.Table:
         found = self._found.get(name)
-        return arrow_schema(table).remove_metadata().empty_table() if found is None else found
+        return pa.schema([(f.name, f.type) for f in arrow_schema(table)]).empty_table() if found is None else found
 
 
 EXECUTION_TABLES: tuple[tuple[Table, Callable[[ExecutionRows], pa.Table]], ...] = (

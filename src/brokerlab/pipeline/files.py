@@ -30,7 +30,8 @@ def file_parts(bronze: Bronze, tables: Iterable[Table]) -> list[tuple[FilePart, 
 
 def _divided(whole: FilePart) -> list[tuple[FilePart, int]]:
     meta = pq.read_metadata(whole.path)
-    sizes = [meta.row_group(i).total_compressed_size for i in range(meta.num_row_groups)]
+    groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+    sizes = [sum(g.column(i).total_compressed_size for i in range(g.num_columns)) for g in groups]
     return [
         (FilePart(whole.path, whole.execution, whole.table, (i, i + 1)), size + OPENING) for i, size in enumerate(sizes)
     ]

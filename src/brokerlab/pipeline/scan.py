@@ -48,7 +48,8 @@ DAMAGED = pa.schema([("path", pa.string()), ("reason", pa.string())])
 ROWS_AT_ONCE = 1 << 20
 BYTES_AT_ONCE = 16 << 20
 LARGE_BYTES = 1 << 20
-MANY_ROWS = 10_000  # from here on words are read as numbers with a dictionary
+MANY_ROWS = 10_000  # from here on words of these tables are read as numbers with a dictionary
+WITH_DICTIONARIES = ("sequence", "outcome", "message")
 _ERROR = ("cell", "repeat", "kind", "text", "count")
 _READING = ("cell", "repeat", "subject", "metric", "unit", "second_unix_s", "at_mono_ns", "value")
 
@@ -182,11 +183,12 @@ def _read(table: Table, part: FilePart) -> tuple[pa.Table, int]:
     first = 0
     with pq.ParquetFile(part.path) as file:
         meta = file.metadata
-        if meta.num_rows < MANY_ROWS:
+        small = part.row_groups is None and meta.num_rows < MANY_ROWS
+        if small:
             found = file.read(use_threads=False)
             expected = meta.num_rows
-    if meta.num_rows >= MANY_ROWS:
-        words = [c.name for c in table.columns if c.type == "string"]
+    if not small:
+        words = [c.name for c in table.columns if c.type == "string" and table.name in WITH_DICTIONARIES]
         begin, end = part.row_groups or (0, meta.num_row_groups)
         with pq.ParquetFile(part.path, read_dictionary=words) as file:
             found = file.read_row_groups(list(range(begin, end)), use_threads=False)
