@@ -84,6 +84,8 @@ def shell(title: str, body: Html, data: dict[str, Any]) -> str:
 
 def _body(source: Source) -> Html:
     parts = [*([("faults", "Fault")] if has_faults(source) else []), *_NAVIGATION]
+    if len(source.table("scaling")):
+        parts.insert(parts.index(("throughput", "Throughput")), ("scaling", "Scaling"))
     if has_costs(source):
         parts.insert(parts.index(("limits", "Limits")), ("cost", "Cost"))
     links = [tag("a", text, href=f"#{target}") for target, text in parts]

@@ -83,6 +83,8 @@ def test_the_curve_goes_through_the_executions(tmp_path: Path) -> None:
     assert picture.count("<circle") == 4
     assert heights == {point.split(",")[1] for point in re.findall(r'points="([^"]+)"', picture)[0].split()}
     assert len(heights) == 1
+    assert re.findall(r">([0-9,.]+)/s<", picture) == ["0", "100", "200", "300"]
+    assert 'href="#scaling"' in html
 
 
 def test_what_single_messages_say_stands_with_delivery(tmp_path: Path) -> None:

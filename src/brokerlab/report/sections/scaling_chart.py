@@ -37,8 +37,8 @@ def scaling_chart(source: Source, row: Row, color: int) -> Html | None:
     stroke = f"var(--series-{color % 8})"
     marks = [tag("circle", cx=x(n), cy=y(r), r=3.5, fill=stroke, fill_opacity=0.6) for n, r in points]
     bottom = [_text(x(n), _HEIGHT - 8, "middle", f"{n:g}") for n in sorted({n for n, _ in points})]
-    side = [_text(_LEFT - 8, y(top * share) + 4, "end", figures.rate(top * share)) for share in (0.0, 0.5, 0.9)]
-    rules = [tag("path", d=f"M{_LEFT} {y(top * s)}H{_WIDTH - 12}", stroke="var(--grid)") for s in (0.0, 0.5, 0.9)]
+    side = [_text(_LEFT - 8, y(rate) + 4, "end", figures.rate(rate)) for rate in _ticks(top)]
+    rules = [tag("path", d=f"M{_LEFT} {y(rate)}H{_WIDTH - 12}", stroke="var(--grid)") for rate in _ticks(top)]
     curve = tag("polyline", points=line, fill="none", stroke=stroke, stroke_width=2)
     said = f"{row['series']}: {figures.metric_name(row['metric'])} by {row['axis']}, {len(points)} executions and the curve through them"
     picture = tag(
@@ -58,6 +58,16 @@ def scaling_chart(source: Source, row: Row, color: int) -> Html | None:
         tag("figcaption", tag("b", row["series"]), f" {figures.metric_name(row['metric'])} by {row['axis']}"),
         picture,
     )
+
+
+def _ticks(top: float) -> list[float]:
+    """Round numbers from 0 to at most `top`, three to six of them."""
+    step = 10.0 ** math.floor(math.log10(top))
+    if top / step < 2:
+        step /= 2
+    elif top / step > 5:
+        step *= 2
+    return [i * step for i in range(math.floor(top / step) + 1)]
 
 
 def _text(x: float, y: float, anchor: str, said: str) -> Html:
