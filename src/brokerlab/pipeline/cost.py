@@ -14,6 +14,7 @@ from brokerlab.model.plan import Phase
 Row = Mapping[str, Any]
 OURS = ("probe", "runner")  # processes that are neither agents nor nodes
 STORED = ("cluster", "stored_bytes")  # subject and metric of the bytes in the data directories
+_METRICS = ("cpu_cores", "write_bytes_per_s", STORED[1])
 _NO_AGENTS = "no such agents were at work"
 ENOUGH_SECONDS = 0.9  # of the seconds of a phase must have a reading of each node
 
@@ -47,7 +48,7 @@ def cost_rows(
     """Rows of the table of that name. `rates` and `readings` are rate_per_second and reading_per_second, `agents` the
     names of load processes; consumers of the cells `after_backlog` start when all was sent."""
     by_execution = _by_execution(rates)
-    of_readings = _by_execution(readings)
+    of_readings = _by_execution(r for r in readings if r["metric"] in _METRICS)
     found = []
     for execution, (first, last) in sorted(measured_bounds(rates).items(), key=lambda item: str(item[0])):
         mine, read = by_execution[execution], of_readings.get(execution, [])
