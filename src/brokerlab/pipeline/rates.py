@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerlab.model.phases import MEASURE, PHASES
-from brokerlab.model.plan import Role
+from brokerlab.model.phases import MEASURE, PHASES, PRODUCER
 
 KEY = ("cell", "repeat", "second_unix_s", "role", "group")
 COUNTERS = ("sent", "acknowledged", "rejected", "unknown", "received", "bytes", "buffer_full", "cpu_ns")
@@ -56,7 +55,7 @@ def measured_seconds(rates: pa.Table) -> tuple[int, int] | None:
     left out. A phase of one second keeps it. Producers know when it ends; consumers learn it a little later where a number
     of messages decides.
     """
-    measured = pc.and_(pc.equal(rates["phase"], MEASURE), pc.equal(rates["role"], Role.PRODUCER.value))
+    measured = pc.and_(pc.equal(rates["phase"], MEASURE), pc.equal(rates["role"], PRODUCER))
     seconds = rates.filter(measured)["second_unix_s"]
     if not len(seconds):
         return None
