@@ -56,7 +56,7 @@ def scaling_rows(
 
 
 def _series(plan: RunPlan, axis: str) -> dict[str, list[CellPlan]]:
-    """Cells that differ in `axis` alone, by what they share: "kafka, producers.message 1KiB"."""
+    """Cells that differ in `axis` alone, by what they share: "memory, producers.message 1KiB"."""
     found: dict[str, list[CellPlan]] = defaultdict(list)
     for cell in plan.cells:
         if axis in cell.parameters:

@@ -1,8 +1,8 @@
 """minute_rate: the one-minute rate that brokers publish, computed from our own counts, beside a plain minute.
 
-Kafka's OneMinuteRate is that of a Yammer meter: every 5 s the rate of these 5 s enters an exponentially weighted mean with
-weight 1 - exp(-5/60). A meter that was there before the load starts from 0, and shows 63 % of a steady rate after a
-minute and 95 % after three.
+The OneMinuteRate that JVM brokers publish is that of a Yammer meter: every 5 s the rate of these 5 s enters an
+exponentially weighted mean with weight 1 - exp(-5/60). A meter that was there before the load starts from 0, and shows
+63 % of a steady rate after a minute and 95 % after three.
 """
 
 from __future__ import annotations

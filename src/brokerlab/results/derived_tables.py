@@ -54,7 +54,7 @@ CATCH_UP = Table(
 
 MINUTE_RATE = Table(
     "minute_rate",
-    "The one-minute rate that Kafka publishes, computed from our own counts, beside a plain minute and beside the broker's own reading. From the first second with messages on.",
+    "The one-minute rate as JVM brokers publish it, computed from our own counts, beside a plain minute and beside the broker's own reading. From the first second with messages on.",
     (
         *EXECUTION, SECOND,
         replace(PHASE, meaning="phase: warm_up, measure, drain; empty in a second without rows of rate_per_second"),

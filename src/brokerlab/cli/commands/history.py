@@ -62,7 +62,7 @@ def _where(given: tuple[str, ...]) -> Mapping[str, list[str]]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not value.strip():
-            raise UserError(f"--where must be NAME=VALUE (got {text!r})", hint="for example --where broker=kafka")
+            raise UserError(f"--where must be NAME=VALUE (got {text!r})", hint="for example --where tag=nightly")
         found[name.strip()].append(value.strip())
     return found
 

@@ -8,7 +8,7 @@ from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.source import Row, Source
 
 _CAPTION = (
-    "Messages sent, at the last second of the measure phase. The weighted one-minute rate is what Kafka publishes as"
+    "Messages sent, at the last second of the measure phase. The weighted one-minute rate is what JVM brokers publish as"
     " OneMinuteRate, computed from our own counts: a mean of 5 s rates that forgets slowly, so after a minute of steady load it"
     " shows 63 % of it. The plain minute is the mean of the last 60 s."
 )

@@ -108,7 +108,7 @@ def chosen(cells: Sequence[Asked], where: Mapping[str, Sequence[str]]) -> list[A
 
 def _unknown_fact(name: str, known: set[str]) -> UserError:
     near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "for example --where broker=kafka --where tag=nightly"
+    hint = f"did you mean {near[0]!r}?" if near else "for example --where host=lab-1 --where tag=nightly"
     return UserError(f"--where: no cell has a fact called {name!r}", hint=hint)
 
 
