@@ -182,13 +182,14 @@ def _read(table: Table, part: FilePart) -> tuple[pa.Table, int]:
     """Its rows, and the place of the first in the file."""
     first = 0
     with pq.ParquetFile(part.path) as file:
-        meta = file.metadata
+        meta, present = file.metadata, file.schema_arrow.names
         small = part.row_groups is None and meta.num_rows < MANY_ROWS
         if small:
             found = file.read(use_threads=False)
             expected = meta.num_rows
     if not small:
-        words = [c.name for c in table.columns if c.type == "string" and table.name in WITH_DICTIONARIES]
+        words = [c.name for c in table.columns if c.type == "string" and c.name in present]
+        words = words if table.name in WITH_DICTIONARIES else []
         begin, end = part.row_groups or (0, meta.num_row_groups)
         with pq.ParquetFile(part.path, read_dictionary=words) as file:
             found = file.read_row_groups(list(range(begin, end)), use_threads=False)

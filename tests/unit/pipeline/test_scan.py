@@ -10,7 +10,7 @@ import pytest
 
 from brokerlab.evidence.segments import segments
 from brokerlab.evidence.tables import ACTIVITY, READING, SEQUENCE
-from brokerlab.model.arrow import arrow_schema
+from brokerlab.model.arrow import WRITER_KEY, arrow_schema
 from brokerlab.pipeline import files
 from brokerlab.pipeline.analyze import analyze
 from brokerlab.pipeline.bronze import find_evidence
@@ -114,3 +114,16 @@ def reduced(missing: str) -> dict[str, pa.Table]:
     rows = {"activity": where | {"agent": "a"} | counts, "reading": where | reading}
     schemas = {t.name: pa.schema([(f.name, f.type) for f in arrow_schema(t)]) for t in (ACTIVITY, READING)}
     return {kind: pa.Table.from_pylist([row], schemas[kind]) for kind, row in rows.items() if kind != missing}
+
+
+def test_a_large_file_of_an_older_version_is_read_with_defaults(tmp_path: Path) -> None:
+    path = sorted(run_of(tmp_path / "run").glob("evidence/c01-r1/sequence/*.parquet"))[0]
+    table = pq.read_table(path)
+    later = [c.name for c in SEQUENCE.columns if c.since != "0.1.0"]
+    metadata = {k: v for k, v in table.schema.metadata.items() if k != WRITER_KEY}
+    pq.write_table(table.drop_columns(later).replace_schema_metadata(metadata), path)
+    groups = (0, pq.read_metadata(path).num_row_groups)  # read as a large file is: with dictionaries
+    (chunk,) = read_parts(SEQUENCE, [FilePart(str(path), "c01-r1", "sequence", groups)], lambda *_: None)
+    assert chunk.rows.column_names == list(SEQUENCE.names())
+    assert {name: set(chunk.rows[name].to_pylist()) for name in later} == {"host": {""}}
+    assert chunk.rows["first"].to_pylist() == table["first"].to_pylist()
