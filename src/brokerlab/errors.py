@@ -2,7 +2,7 @@
 
     BrokerlabError
     ├── UserError                exit 2   a file, flag or name given by the user is wrong
-    │   ├── WorkloadError                 the workload file; carries every Problem found, not only the first
+    │   ├── WorkloadError                 a workload or study file; carries every Problem found, not only the first
     │   └── NotFoundError                 no such run, broker or workload
     ├── MachineError             exit 3   this machine lacks something: Java, disk, port, a download
     │   ├── InstallError                  a broker could not be fetched, verified or unpacked
@@ -69,6 +69,7 @@ class Problem:
     message: str
     value: str | None = None
     nearest: str | None = None
+    refused: bool = False  # the file is right; the broker cannot do what it asks for
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file
@@ -78,7 +79,7 @@ class Problem:
 
 
 class WorkloadError(UserError):
-    """A workload is not usable. Carries all problems, found before anything starts."""
+    """A workload or a study is not usable. Carries all problems, found before anything starts."""
 
     def __init__(self, problems: list[Problem], *, hint: str | None = None) -> None:
         self.problems = problems

@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "results": {"results", "evidence"},
     "lake": {"lake", "evidence", "results", "pipeline"},
     "report": {"report", "results", "judge"},
+    "studies": {"studies", "lab", "workload", "results", "judge", "lake", "pipeline", "report", "brokers.registry"},
     "doctor": {"doctor", "install", "brokers.registry"},
     "cli": {
         "cli",
@@ -47,6 +48,7 @@ ALLOWED: dict[str, set[str]] = {
         "lake",
         "results",
         "judge",
+        "studies",
         "workload",
         "brokers.contract",
         "brokers.registry",

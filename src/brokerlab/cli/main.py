@@ -38,6 +38,7 @@ COMMANDS = {
     "rm": ("rm", "Delete a run."),
     "lake": ("lake", "Keep all runs together: init, add, status, check, rebuild."),
     "query": ("query", "Ask the lake in SQL."),
+    "study": ("study", "Run published studies again: list, plan, run, show, report, init."),
     "completion": ("completion", "Print the completion script for your shell."),
 }
 _EPILOG = "Exit codes: 0 fine, 2 your input, 3 machine, 4 broker, 5 run invalid, 6 delivery violated, 7 objective missed, 130 interrupted."

@@ -18,7 +18,12 @@ Floats = npt.NDArray[np.float64]
 
 
 def differences(values: Mapping[str, Mapping[int, float]]) -> list[Difference]:
-    """Of every two cells that share a repeat, in one metric. `values` are by cell and repeat, all above zero.
+    """Of every two cells that share a repeat, in one metric. `values` are by cell and repeat, all above zero."""
+    return corrected(estimates(values))
+
+
+def estimates(values: Mapping[str, Mapping[int, float]]) -> list[Estimate]:
+    """The same before any answer is drawn from it.
 
     The model is log(value) = cell + repeat + noise. Ratios are taken within a repeat, so what happened to all of it
     cancels out. The noise of a ratio is that of its own pairs or the mean of all pairs of cells, whichever is larger.
@@ -29,7 +34,7 @@ def differences(values: Mapping[str, Mapping[int, float]]) -> list[Difference]:
     ratios = {(a, b): _present(logs[a] - logs[b]) for a, b in combinations(range(len(cells)), 2)}
     pooled = _pooled_variance(list(ratios.values()))
     noisy = _cells_that_make_the_noise(logs) if ratios else 1.0
-    return corrected([_estimate(cells[a], cells[b], r, pooled, noisy) for (a, b), r in ratios.items() if len(r)])
+    return [_estimate(cells[a], cells[b], r, pooled, noisy) for (a, b), r in ratios.items() if len(r)]
 
 
 def _estimate(cell_a: str, cell_b: str, ratios: Floats, pooled: float, noisy: float) -> Estimate:

@@ -27,7 +27,7 @@ from brokerlab.lake.manifest import Entry, File
 from brokerlab.lake.reconcile import EvidenceRows, Row, all_written, evidence_rows
 from brokerlab.lake.store import LocalStore, Store
 from brokerlab.lake.survey import Candidate, Part, Refusal, Why, inputs_of, parts_of
-from brokerlab.lake.tables import CELLS, DOCUMENTS, EVIDENCE_COUNT, PLACES, RUNS, in_files
+from brokerlab.lake.tables import CELLS, DOCUMENTS, EVIDENCE_COUNT, EXECUTIONS, PLACES, REASONS, RUNS, in_files
 from brokerlab.model.arrow import arrow_schema, as_declared
 from brokerlab.results.tables import EVIDENCE_FILE, RESULT_TABLES
 
@@ -134,6 +134,8 @@ def _own_rows(candidates: Sequence[Candidate], found: Mapping[str, EvidenceRows]
         f"silver/{EVIDENCE_COUNT.name}": [row for c in candidates for row in found[c.run].counts],
         f"gold/{RUNS.name}": [facts.run_row(c) for c in candidates],
         f"gold/{CELLS.name}": [row for c in candidates for row in facts.cell_rows(c)],
+        f"gold/{EXECUTIONS.name}": [row for c in candidates for row in facts.execution_rows(c)],
+        f"gold/{REASONS.name}": [row for c in candidates for row in facts.reason_rows(c)],
         f"gold/{DOCUMENTS.name}": [row for c in candidates for row in facts.document_rows(c)],
     }
 

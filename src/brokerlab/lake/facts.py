@@ -1,4 +1,4 @@
-"""Rows of `runs`, `cells` and `documents`, from the documents of a run directory."""
+"""Rows of `runs`, `cells`, `executions`, `reasons` and `documents`, from the documents of a run directory."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from brokerlab.lake.survey import DOCUMENTS, Candidate
+from brokerlab.model.planned_load import mean_message_bytes, mean_rate_per_s
 from brokerlab.results.executions import all_executions
 from brokerlab.results.reader import read_verdict
+from brokerlab.results.verdict import ASPECTS
 
 Row = dict[str, Any]
 
@@ -59,6 +61,7 @@ def cell_rows(candidate: Candidate) -> list[Row]:
     rows = []
     for cell in plan.cells:
         found, judged = facts.cell(cell.cell), verdicts.get(cell.cell)
+        answers: Row = {aspect: getattr(judged, aspect) if judged is not None else None for aspect in ASPECTS}
         rows.append(
             {
                 "run": candidate.run,
@@ -75,6 +78,9 @@ def cell_rows(candidate: Candidate) -> list[Row]:
                 "verdict": judged.verdict if judged is not None else None,
                 "repeats_planned": plan.repeats,
                 "repeats_counted": judged.repeats_counted if judged is not None else 0,
+                **answers,
+                "rate_per_s": mean_rate_per_s(cell),
+                "message_bytes": mean_message_bytes(cell),
             }
         )
     return rows
@@ -87,6 +93,37 @@ def document_rows(candidate: Candidate) -> list[Row]:
         {"run": candidate.run, "document": file.stem, "text": file.read_text("utf-8")}
         for file in files
         if file.is_file()
+    ]
+
+
+def execution_rows(candidate: Candidate) -> list[Row]:
+    """The rows of `executions`."""
+    plan, state = candidate.directory.plan(), candidate.directory.state()
+    aside = {(v.cell, s.repeat) for v in read_verdict(candidate.directory).cells for s in v.set_aside}
+    rows = []
+    for execution in all_executions(plan, state):
+        known = state.of(execution)
+        rows.append(
+            {
+                "run": candidate.run,
+                "cell": execution.cell,
+                "repeat": execution.repeat,
+                "round": known.replaces or execution.repeat,
+                "counted": known.state == "finished" and (execution.cell, execution.repeat) not in aside,
+                "state": known.state,
+                "reason": known.reason,
+                "started_unix_s": known.started_unix_s,
+                "ended_unix_s": known.ended_unix_s,
+            }
+        )
+    return rows
+
+
+def reason_rows(candidate: Candidate) -> list[Row]:
+    """The rows of `reasons`, gravest first."""
+    return [
+        {"run": candidate.run, **reason.model_dump(), "affects": ",".join(reason.affects)}
+        for reason in read_verdict(candidate.directory).reasons
     ]
 
 

@@ -81,6 +81,44 @@ CELLS = Table(
         Column("verdict", "string", "", "valid, invalid or cannot tell", nullable=True),
         Column("repeats_planned", "int", "1", "repeats that the workload asks for"),
         Column("repeats_counted", "int", "1", "executions that count"),
+        Column("delivery", "string", "", "what its counts are worth: valid, invalid or cannot tell", nullable=True),
+        Column("rates", "string", "", "what its rates are worth, likewise", nullable=True),
+        Column("latencies", "string", "", "what its latencies are worth, likewise", nullable=True),
+        Column("rate_per_s", "double", "1/s", "planned rate of all producers together; null where they send as fast as they can", nullable=True),
+        Column("message_bytes", "double", "B", "mean size of a message; null where messages come from a file", nullable=True),
+    ),
+)  # fmt: skip
+
+EXECUTIONS = Table(
+    "executions",
+    "One row per execution, in the order of the plan, then the extra ones.",
+    (
+        _RUN,
+        Column("cell", "string", "", "cell of the sweep"),
+        Column("repeat", "int", "1", "repeat of the cell, from 1"),
+        Column("round", "int", "1", "repeat that it is, or stands in for: cells of one round ran side by side"),
+        Column("counted", "boolean", "", "it has finished and was not set aside"),
+        Column("state", "string", "", "waiting, running, finished, failed or interrupted"),
+        Column("reason", "string", "", "why it failed or was interrupted", nullable=True),
+        Column("started_unix_s", "double", "s", "when it began", nullable=True),
+        Column("ended_unix_s", "double", "s", "when it ended", nullable=True),
+    ),
+)  # fmt: skip
+
+REASONS = Table(
+    "reasons",
+    "The reasons of verdicts, notes included.",
+    (
+        _RUN,
+        Column("cell", "string", "", "cell; empty for the whole run"),
+        Column("repeat", "int", "1", "repeat; null for the whole cell", nullable=True),
+        Column("code", "string", "", "code, as in measurements.md"),
+        Column("weight", "string", "", "invalid, cannot tell or note"),
+        Column("cause", "string", "", "who spoiled it: machine, agent, broker, load or evidence"),
+        Column("affects", "string", "", "delivery, rates, latencies: those it concerns, separated by commas"),
+        Column("text", "string", "", "the reason in one sentence"),
+        Column("value", "double", "", "its number", nullable=True),
+        Column("limit", "double", "", "the number's limit", nullable=True),
     ),
 )  # fmt: skip
 
@@ -96,7 +134,7 @@ DOCUMENTS = Table(
 
 BRONZE = {EVIDENCE_FILE.name: EVIDENCE_FILE}
 SILVER = {EVIDENCE_COUNT.name: EVIDENCE_COUNT}
-GOLD = {**RESULT_TABLES, RUNS.name: RUNS, CELLS.name: CELLS, DOCUMENTS.name: DOCUMENTS}
+GOLD = {**RESULT_TABLES, **{t.name: t for t in (RUNS, CELLS, EXECUTIONS, REASONS, DOCUMENTS)}}
 LAYERS = {"bronze": BRONZE, "silver": SILVER, "gold": GOLD}
 PLACES = {f"{layer}/{name}": table for layer, tables in LAYERS.items() for name, table in tables.items()}
 

@@ -71,13 +71,14 @@ def _head(title: str) -> Html:
     )
 
 
-def shell(title: str, body: Html, data: dict[str, Any]) -> str:
-    """A page with the same style and chart scripts, drawn from `data`."""
+def shell(title: str, body: Html, data: dict[str, Any], own_scripts: tuple[str, ...] = ()) -> str:
+    """A page with the same style and chart scripts, drawn from `data`. `own_scripts` are assets that only this
+    page needs; the last of the common scripts starts them."""
     parts = join(
         body,
         tag("button", "Dark", type="button", id="theme", aria_label="Colour theme"),
         script_json("data", {"cells": [], "measures": [], "tables": {}, **data}),
-        [tag("script", Html(_asset(s))) for s in _SCRIPTS],
+        [tag("script", Html(_asset(s))) for s in (*_SCRIPTS[:-1], *own_scripts, _SCRIPTS[-1])],
     )
     return "<!doctype html>\n" + tag("html", _head(title), tag("body", parts), lang="en") + "\n"
 

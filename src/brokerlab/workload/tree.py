@@ -39,9 +39,10 @@ class Tree:
 
     root: dict[str, Any]
     origins: dict[Path, Origin] = field(default_factory=dict)
+    what: str = "workload"  # kind of file, for messages
 
     def copied(self) -> Tree:
-        return Tree(copy.deepcopy(self.root), dict(self.origins))
+        return Tree(copy.deepcopy(self.root), dict(self.origins), self.what)
 
     def origin(self, path: Path) -> Origin:
         """Of the path, or of the nearest thing around it that was written."""
@@ -90,11 +91,12 @@ class Tree:
         """A problem at the path, with the value as written there if asked, known, and not perhaps a secret."""
         at = self.origin(path)
         text = at.text if with_value and path in self.origins and not _may_be_secret(path_text(path), at.text) else None
-        return Problem(at.file, at.line, path_text(path) or "workload", message, text, nearest)
+        return Problem(at.file, at.line, path_text(path) or self.what, message, text, nearest)
 
     def refusal(self, path: Path, message: str, value: str | None, nearest: str | None) -> Problem:
         """What a broker refuses at the path. Its own words about the value count where none was written there."""
         found = self.problem(path, message, with_value=True, nearest=nearest)
+        found = replace(found, refused=True)
         if found.value is not None or value is None or _may_be_secret(path_text(path), value):
             return found
         return replace(found, value=value)
@@ -130,8 +132,8 @@ def parse_path(text: str) -> Path:
     return tuple(parts)
 
 
-def read_tree(text: str, file: str) -> Tree:
-    """Raises WorkloadError for what is not YAML, not a mapping, or names a key twice."""
+def read_tree(text: str, file: str, what: str = "workload", fields: str = "name, question, brokers, producers") -> Tree:
+    """Raises WorkloadError for what is not YAML, not a mapping, or names a key twice. `fields` are named as examples."""
     try:
         node = composed(text)
     except yaml.MarkedYAMLError as error:
@@ -143,10 +145,8 @@ def read_tree(text: str, file: str) -> Tree:
     except yaml.YAMLError as error:
         raise WorkloadError([Problem(file, 1, "YAML", str(error))]) from None
     if not isinstance(node, yaml.MappingNode):
-        raise WorkloadError(
-            [Problem(file, 1, "workload", "must have fields such as name, question, brokers, producers")]
-        )
-    tree = Tree({}, {(): Origin(file, 1, "")})
+        raise WorkloadError([Problem(file, 1, what, f"must have fields such as {fields}")])
+    tree = Tree({}, {(): Origin(file, 1, "")}, what)
     problems: list[Problem] = []
     tree.root = _built(node, (), file, tree.origins, problems)
     if problems:

@@ -12,7 +12,6 @@ from pydantic_core import ErrorDetails
 from brokerlab.errors import Problem
 from brokerlab.workload.combinations import NO_LIST, NO_OVERLAY
 from brokerlab.workload.fields import Workload
-from brokerlab.workload.objectives import ObjectiveError
 from brokerlab.workload.tree import Path, Tree
 
 # Stands in for a required part that is missing or unreadable, so that the other parts are still checked.
@@ -52,7 +51,12 @@ def validated(tree: Tree) -> tuple[Workload, list[Problem]]:
         return Workload.model_validate(tree.root), []
     except ValidationError as error:
         details = error.errors(include_url=False)
-    return _sound_part(tree, details), [_problem(tree, detail) for detail in details]
+    return _sound_part(tree, details), field_problems(tree, details, Workload)
+
+
+def field_problems(tree: Tree, details: list[ErrorDetails], root: type[BaseModel]) -> list[Problem]:
+    """What pydantic found, in our words: each at its line, with the nearest name among the fields of `root`."""
+    return [_problem(tree, detail, root) for detail in details]
 
 
 def _sound_part(tree: Tree, details: list[ErrorDetails]) -> Workload:
@@ -69,17 +73,17 @@ def _sound_part(tree: Tree, details: list[ErrorDetails]) -> Workload:
     return Workload.model_validate({**part.root, **{name: STAND_INS[name] for name in replaced if name in STAND_INS}})
 
 
-def _problem(tree: Tree, detail: ErrorDetails) -> Problem:
+def _problem(tree: Tree, detail: ErrorDetails, root: type[BaseModel]) -> Problem:
     path = _path(detail)
     kind, said = detail["type"], detail.get("ctx") or {}
     if kind == "extra_forbidden":
-        near = difflib.get_close_matches(str(path[-1]), _names_at(path[:-1]), n=1)
-        known = "" if near else f"; known here: {', '.join(_names_at(path[:-1]))}"
+        names = _names_at(path[:-1], root)
+        near = difflib.get_close_matches(str(path[-1]), names, n=1)
+        known = "" if near else f"; known here: {', '.join(names)}"
         return tree.problem(path, f"is not a field{known}", nearest=near[0] if near else None)
     if kind == "value_error":
         error = said["error"]
-        nearest = error.nearest if isinstance(error, ObjectiveError) else None
-        return tree.problem(path, str(error), with_value=True, nearest=nearest)
+        return tree.problem(path, str(error), with_value=True, nearest=getattr(error, "nearest", None))
     if kind in ("literal_error", "enum"):
         choices = [choice.strip("'") for choice in said["expected"].replace(" or ", ", ").split(", ")]
         near = difflib.get_close_matches(str(detail["input"]), choices, n=1)
@@ -98,20 +102,25 @@ def _path(detail: ErrorDetails) -> Path:
     return tuple(key for key in detail["loc"] if not str(key).startswith("<") and key != "[key]")
 
 
-def _names_at(path: Path) -> list[str]:
+def _names_at(path: Path, root: type[BaseModel]) -> list[str]:
     """The fields that may stand at a path."""
-    models = [Workload]
+    models = [root]
+    any_key = False  # the next key is a name that the user chose
     for key in path:
-        if not isinstance(key, int):
-            models = [
-                m for model in models if key in model.model_fields for m in _models(model.model_fields[key].annotation)
-            ]
+        if isinstance(key, int):
+            continue
+        if any_key:
+            any_key = False
+            continue
+        inner = [model.model_fields[key].annotation for model in models if key in model.model_fields]
+        any_key = any(get_origin(annotation) is dict for annotation in inner)
+        models = [m for annotation in inner for m in _models(annotation)]
     return [name for model in models for name in model.model_fields]
 
 
 def _models(annotation: Any) -> list[Any]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    if get_origin(annotation) in (Union, types.UnionType, Annotated, tuple):
+    if get_origin(annotation) in (Union, types.UnionType, Annotated, tuple, dict):
         return [model for inner in get_args(annotation) for model in _models(inner)]
     return []

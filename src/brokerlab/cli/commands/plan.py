@@ -89,7 +89,7 @@ def _measure_text(cell: CellPlan) -> str:
 
 def load_text(cell: CellPlan) -> str:
     """The load in a few words: "20,000/s poisson, 1.0 KiB"."""
-    from brokerlab.workload.estimate import mean_message_bytes, mean_rate_per_s
+    from brokerlab.model.planned_load import mean_message_bytes, mean_rate_per_s
 
     rate, size = mean_rate_per_s(cell), mean_message_bytes(cell)
     schedule = cell.producers.schedule

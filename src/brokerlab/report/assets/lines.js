@@ -289,5 +289,5 @@ const Lines = (() => {
     if (absent.length) host.append(R.element("p", { class: "absent" }, `Not recorded in this repeat: ${absent.map(([title]) => title).join(", ")}.`));
   }
 
-  return { throughput, together, spectrum, limits, phases, steps, clear, frame, axis, draw };
+  return { throughput, together, spectrum, limits, phases, steps, axis, clear, decades, draw, frame };
 })();

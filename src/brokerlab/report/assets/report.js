@@ -95,6 +95,7 @@
   chart("spectrum", "latency_histogram", Lines.spectrum, FIRST_LINES, true, true);
   chart("heat", "latency_heat", Heat.heat, FIRST_CHARTS, false, true);
   limits();
+  if (typeof Study !== "undefined") redraws.push(Study.draw);
   Raw.start();
   theme();
   watchWidth();

@@ -1,0 +1,180 @@
+"""The verdict on a claim: reproduced, contradicted, cannot tell or not runnable here, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from brokerlab.judge.claim_measures import Figures, Measured, NoValueError, measured
+from brokerlab.judge.estimates import ALARMS
+from brokerlab.model.claims import Claim, Part, Verdict
+from brokerlab.model.metrics import METRICS
+from brokerlab.results.tables import FEWEST_FOR_CLAIM
+
+Place = Literal["inside", "outside", "across", ""]
+
+
+@dataclass(frozen=True)
+class CellReason:
+    """A reason of the verdict on a cell that is more than a note."""
+
+    code: str
+    affects: tuple[str, ...]  # aspects: delivery, rates, latencies
+    text: str
+
+
+@dataclass(frozen=True)
+class CellFacts:
+    """What is known of a cell of a study in one run."""
+
+    cell: str
+    run: str
+    facts: Mapping[
+        str, str
+    ]  # what a claim can ask to be the same (model.claims.SAME); empty text where it is not known
+    answers: Mapping[str, str]  # aspect -> valid, invalid, cannot tell
+    reasons: tuple[CellReason, ...] = ()
+    finished: int = 0
+    failed: int = 0
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """All that a claim is judged by. `absent` says why cells did not run at all."""
+
+    figures: Figures
+    cells: Mapping[str, Sequence[CellFacts]]
+    absent: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class JudgedPart:
+    part: Part
+    measured: Measured | None
+    place: Place  # of the interval in the range of the claim; empty where there is none
+    reason: str
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """`parts` are in the order of the measure; `chief` is the one that decides."""
+
+    claim: Claim
+    verdict: Verdict
+    reason: str
+    parts: tuple[JudgedPart, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more repeats may tell: the interval reaches across, and nothing else stops the claim."""
+        return self.verdict == "cannot tell" and self.reason in [p.reason for p in self.parts if p.place == "across"]
+
+    @property
+    def chief(self) -> JudgedPart:
+        for place in ("outside", "", "across"):
+            for part in self.parts:
+                if part.place == place:
+                    return part
+        return self.parts[0]
+
+
+def error_level(looks: int) -> float:
+    """The error of one look, where a claim may be looked at so many times: together they err no more than one would."""
+    return ALARMS / max(looks, 1)
+
+
+def judged(claim: Claim, observed: Observed, looks: int, unmet: str = "") -> JudgedClaim:
+    """The verdict. Every part of several gets its share of the error, so that one of many cannot contradict by chance.
+    `unmet` is what the machine lacks for this claim."""
+    level = error_level(looks) / len(claim.parts)
+    parts = tuple(_part(part, observed.figures, level) for part in claim.parts)
+    lacking: tuple[Verdict, str] | None = ("not runnable here", unmet) if unmet else None
+    stopped = lacking or _not_runnable(claim, observed) or _cannot_tell(claim, observed)
+    if stopped is not None:
+        return JudgedClaim(claim, *stopped, parts)
+    outside = next((p for p in parts if p.place == "outside"), None)
+    if outside is not None:
+        return JudgedClaim(claim, "contradicted", outside.reason, parts)
+    unclear = next((p for p in parts if p.place != "inside"), None)
+    if unclear is not None:
+        return JudgedClaim(claim, "cannot tell", unclear.reason, parts)
+    return JudgedClaim(claim, "reproduced", "; ".join(p.reason for p in parts), parts)
+
+
+def _part(part: Part, figures: Figures, level: float) -> JudgedPart:
+    try:
+        found = measured(part, figures, level)
+    except NoValueError as error:
+        return JudgedPart(part, None, "", str(error))
+    if found.low is None or found.high is None:
+        return JudgedPart(part, found, "", f"repeats: {found.n}, needed: {FEWEST_FOR_CLAIM}")
+    place = part.bound.place(found.low, found.high)
+    words = {"inside": "is within", "outside": "is outside", "across": "reaches across the limit of"}[place]
+    text = f"{part.text}: {number(found.low)} to {number(found.high)} {words} {part.bound.text}"
+    return JudgedPart(part, found, place, text)
+
+
+def _not_runnable(claim: Claim, observed: Observed) -> tuple[Verdict, str] | None:
+    for cell in claim.cells:
+        if cell in observed.absent:
+            return "not runnable here", f"{cell}: {observed.absent[cell]}"
+        runs = observed.cells.get(cell, ())
+        if runs and not any(r.finished for r in runs):
+            failure = next((r.failure for r in runs if r.failure), "")
+            return "not runnable here", f"every execution of {cell} failed" + (f": {failure}" if failure else "")
+    return None
+
+
+def _cannot_tell(claim: Claim, observed: Observed) -> tuple[Verdict, str] | None:
+    for cell in claim.cells:
+        if not observed.cells.get(cell):
+            return "cannot tell", f"{cell} has not been run yet"
+    return _unlike(claim, observed) or _doubted(claim, observed)
+
+
+def _unlike(claim: Claim, observed: Observed) -> tuple[Verdict, str] | None:
+    """What must be the same in all cells and is not."""
+    for name in claim.same:
+        found: dict[str, str] = {}
+        for cell in claim.cells:
+            for facts in observed.cells[cell]:
+                if facts.finished and facts.facts.get(name):
+                    found.setdefault(facts.facts[name], cell)
+        if len(found) > 1:
+            said = ", ".join(f"{value} in {cell}" for value, cell in found.items())
+            return "cannot tell", f"{name} must be the same in all cells: {said}"
+    return None
+
+
+def _doubted(claim: Claim, observed: Observed) -> tuple[Verdict, str] | None:
+    """A cell whose figures do not hold, unless for reasons that the claim expects."""
+    for part in claim.parts:
+        aspects = {METRICS[name].aspect for name in (part.metric, part.of) if name in METRICS}
+        for cell in part.cells:
+            for facts in observed.cells[cell]:
+                for aspect in sorted(aspects):
+                    text = _doubt(facts, aspect, claim.expects)
+                    if text:
+                        return "cannot tell", f"the {aspect} of {cell} do not hold: {text}"
+    return None
+
+
+def _doubt(facts: CellFacts, aspect: str, expects: Sequence[str]) -> str:
+    answer = facts.answers.get(aspect) or "valid"
+    if answer == "valid" or not facts.finished:
+        return ""
+    deciding = [r for r in facts.reasons if aspect in r.affects]
+    unexpected = next((r for r in deciding if r.code not in expects), None)
+    if unexpected is not None:
+        return f"{unexpected.text} ({unexpected.code})"
+    return "" if deciding else answer
+
+
+def number(value: float) -> str:
+    """Three significant digits, as in 1.36 or 23,400."""
+    size = abs(value)
+    if size >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

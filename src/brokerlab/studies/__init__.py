@@ -1,0 +1,1 @@
+"""Published studies run again: a folder with experiments, published figures and claims; a verdict for each claim."""

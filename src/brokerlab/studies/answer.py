@@ -1,0 +1,167 @@
+"""What can be asked of a study: its plan, its run, its claims, its page. lab passes these on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from brokerlab.model.listener import RunListener, SilentListener
+from brokerlab.results.directory import RunDirectory
+from brokerlab.studies.load import Study
+from brokerlab.studies.looks import calibrated_per_s
+from brokerlab.studies.planning import StudyPlan, plan_study, this_machine
+from brokerlab.studies.record import StudyDirectory, StudyRecord, run_of, study_directory
+from brokerlab.studies.running import RunningStudy, ended_runs, question
+from brokerlab.studies.tables import StudyTables, inputs, kept_tables, lake_for, make_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from brokerlab.judge.claim_rows import StudyQuestion
+    from brokerlab.lake.reading import Lake
+    from brokerlab.model.plan import RunPlan
+    from brokerlab.workload.estimate import Estimate
+
+
+SILENT = SilentListener()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs and the lake are, how Spark is started, and who is told."""
+
+    runs: Path
+    lake: str
+    session: Callable[[], AbstractContextManager[SparkSession]]
+    listener: RunListener = SILENT
+
+
+@dataclass(frozen=True)
+class StudyAnswer:
+    """What is known of a study at a scale now. `runs` are the runs behind it; none where it has not been run."""
+
+    study: Study
+    scale: str
+    plan: StudyPlan
+    directory: StudyDirectory
+    record: StudyRecord | None
+    tables: StudyTables
+    runs: tuple[RunDirectory, ...]
+
+    def counts(self) -> dict[str, int]:
+        """How many claims have each verdict."""
+        found: dict[str, int] = {}
+        for row in self.tables.claims:
+            found[row["verdict"]] = found.get(row["verdict"], 0) + 1
+        return found
+
+
+@dataclass(frozen=True)
+class _Lab:
+    """brokerlab.lab, as running a study needs it."""
+
+    place: Place
+
+    def plan(self, workload: Path, overrides: list[str]) -> RunPlan:
+        from brokerlab import lab
+
+        return lab.plan(workload, overrides=overrides)
+
+    def estimate(self, plan: RunPlan) -> Estimate:
+        from brokerlab import lab
+
+        return lab.estimate(plan)
+
+    def install(self, broker: str) -> None:
+        from brokerlab import lab
+        from brokerlab.brokers.registry import broker_named
+
+        if not broker_named(broker).installation().installed:
+            lab.install(broker, listener=self.place.listener)
+
+    def run(self, plan: RunPlan) -> RunDirectory:
+        from brokerlab import lab
+
+        return lab.run(plan, self.place.runs, listener=self.place.listener).run
+
+    def analyze(self, run: RunDirectory) -> None:
+        from brokerlab import lab
+
+        lab.analyze(run, listener=self.place.listener)
+
+
+def planned(study: Study, scale: str, place: Place, only: Collection[str] = ()) -> StudyPlan:
+    """What running the study would do here; starts nothing."""
+    return _planned(study, scale, place, study_directory(place.runs, study.name, scale).record(), only)
+
+
+def run(study: Study, scale: str, place: Place, *, only: Collection[str] = (), fresh: bool = False) -> StudyAnswer:
+    """Measure what the claims still need, judge them and write the page. The same call goes on where one was cut off."""
+    RunningStudy(study, scale, place.runs, _Lab(place), place.listener, only).run(fresh=fresh)
+    found = answer(study, scale, place)
+    write_page([found])
+    return found
+
+
+def answer(study: Study, scale: str, place: Place) -> StudyAnswer:
+    """The claims as they stand. They are judged again, in Spark, where anything they depend on has changed."""
+    from brokerlab import lab
+
+    directory = study_directory(place.runs, study.name, scale)
+    record = directory.record()
+    plan = _planned(study, scale, place, record)
+    asked = question(plan, record, place.runs)
+    behind = tuple(r for r in ended_runs(record, place.runs) if r.name in asked.runs) if record is not None else ()
+    tables = kept_tables(directory, inputs(study, asked))
+    if tables is None:
+
+        def lake() -> Lake:
+            return lake_for(place.lake, [r.path for r in behind], lab.add_to_lake)
+
+        with judging(place, asked) as session:
+            tables = make_tables(study, asked, directory, lake, session)
+    return StudyAnswer(study, scale, plan, directory, record, tables, behind)
+
+
+@contextmanager
+def judging(place: Place, asked: StudyQuestion) -> Iterator[Callable[[], AbstractContextManager[SparkSession]]]:
+    """One Spark session for adding the runs and judging them; none where there are no runs."""
+    if not asked.members:
+        yield place.session
+        return
+    place.listener.stage("judging the claims with Spark")
+    with place.session():  # the ones within are the same
+        yield place.session
+
+
+def write_page(answers: list[StudyAnswer], file: Path | None = None) -> Path:
+    """One page for one study, beside its tables, or for several, in `file`. Returns its path."""
+    from brokerlab.report.study_page import write_study_page
+    from brokerlab.studies.page import page_source
+
+    target = file or answers[0].directory.report_file
+    return write_study_page(target, [page_source(a, target) for a in answers])
+
+
+def _planned(
+    study: Study, scale: str, place: Place, record: StudyRecord | None, only: Collection[str] = ()
+) -> StudyPlan:
+    helper = _Lab(place)
+    return plan_study(
+        study, scale, this_machine(place.runs), helper.plan, helper.estimate,
+        only=only,
+        not_installed={} if record is None else record.not_installed,
+        calibrated_per_s=_calibrated(study, record, place.runs),
+    )  # fmt: skip
+
+
+def _calibrated(study: Study, record: StudyRecord | None, runs: Path) -> float | None:
+    calibrate = study.fields.calibrate
+    for step in () if record is None or calibrate is None else record.steps:
+        run = run_of(runs, step) if step.calibrates else None
+        if run is not None and calibrate is not None and run.verdict_file.exists():
+            return calibrated_per_s(run, calibrate.metric)
+    return None

@@ -1,0 +1,97 @@
+"""What the runs of a study say so far, read without Spark: which claims are clear, and what was calibrated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Any
+
+from brokerlab.judge.claim_rows import Member, Row, StudyQuestion, observed, wanted_figures
+from brokerlab.judge.claims import JudgedClaim, judged
+from brokerlab.lake.facts import cell_rows, execution_rows, reason_rows
+from brokerlab.lake.survey import Candidate
+from brokerlab.model.claims import SAME
+from brokerlab.results.directory import RunDirectory
+from brokerlab.results.reader import read_rows
+from brokerlab.results.tables import RUN_SUMMARY
+from brokerlab.results.verdict import ASPECTS
+
+
+def judged_so_far(question: StudyQuestion, runs: Sequence[RunDirectory]) -> list[JudgedClaim]:
+    """Every claim by the analyzed runs; the same judgement as the pipeline's, on the same values. Claims that need the
+    seconds of a run (`during`) have no value here."""
+    figures = [row for run in runs for row in _figures(run, question.members)]
+    facts = [row for run in runs for row in _facts(run, question.members)]
+    wanted = set(wanted_figures(question))
+    found = []
+    for claim in question.claims:
+        values = [f for f in figures if (claim.id, f["name"], f["metric"]) in wanted]
+        of_cells = [f for f in facts if f["name"] in claim.cells]
+        unmet = question.unmet.get(claim.id, "")
+        found.append(judged(claim, observed(question, values, of_cells), question.looks, unmet))
+    return found
+
+
+def calibrated_per_s(run: RunDirectory, metric: str) -> float | None:
+    """The median of a metric over all executions of a calibration's only cell; None where it has no value."""
+    values = [v for row in read_rows(run, RUN_SUMMARY) if row["metric"] == metric for v in row["values"]]
+    return median(values) if values else None
+
+
+def _figures(run: RunDirectory, members: Iterable[Member]) -> list[Row]:
+    names = {m.cell: m.name for m in members if m.run == run.name}
+    counted: dict[str, list[int]] = {}
+    for row in sorted(execution_rows(_candidate(run)), key=lambda r: r["repeat"]):
+        if row["counted"]:
+            counted.setdefault(row["cell"], []).append(row["round"])
+    found = []
+    for row in read_rows(run, RUN_SUMMARY):
+        if row["cell"] not in names:
+            continue
+        rounds = counted.get(row["cell"], [])
+        numbers = rounds if len(rounds) == row["n"] else range(1, row["n"] + 1)
+        for number, value in zip(numbers, row["values"], strict=True):
+            found.append(
+                {"name": names[row["cell"]], "metric": row["metric"], "run": run.name, "round": number, "value": value}
+            )
+    return found
+
+
+def _facts(run: RunDirectory, members: Iterable[Member]) -> list[Row]:
+    names = {m.cell: m.name for m in members if m.run == run.name}
+    candidate = _candidate(run)
+    executions, reasons = execution_rows(candidate), reason_rows(candidate)
+    found = []
+    for row in cell_rows(candidate):
+        if row["cell"] not in names:
+            continue
+        mine = [e for e in executions if e["cell"] == row["cell"]]
+        told = [
+            {"code": r["code"], "affects": r["affects"], "text": r["text"]}
+            for r in reasons
+            if r["cell"] in ("", row["cell"]) and r["weight"] != "note"
+        ]
+        failures = sorted(e["reason"] or "" for e in mine if e["state"] == "failed")
+        known: dict[str, Any] = {name: _text(row[name]) for name in SAME} | {a: row[a] for a in ASPECTS}
+        found.append(
+            known
+            | {
+                "name": names[row["cell"]],
+                "run": run.name,
+                "rate_per_s": row["rate_per_s"],
+                "reasons": json.dumps(told),
+                "finished": sum(e["state"] == "finished" for e in mine),
+                "failed": len(failures),
+                "failure": next(iter(failures), ""),
+            }
+        )
+    return found
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _candidate(run: RunDirectory) -> Candidate:
+    return Candidate(run.plan().run, run, "")

@@ -1,0 +1,91 @@
+"""What the page of a study is made of, from its answer."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from brokerlab.judge.claims import error_level
+from brokerlab.model.metrics import METRICS
+from brokerlab.model.quantities import format_bytes, format_duration_s
+from brokerlab.report.study_page import FigureText, RunLink, StudySource
+
+if TYPE_CHECKING:
+    from brokerlab.studies.answer import StudyAnswer
+
+
+def page_source(answer: StudyAnswer, page: Path) -> StudySource:
+    """Links lead from where `page` lies."""
+    study = answer.study
+    figures = {}
+    for number, figure, _ in study.figures():
+        unit = METRICS[figure.metric].unit if figure.unit is None else figure.unit
+        y = figure.y or METRICS[figure.metric].words
+        figures[number] = FigureText(
+            figure.title, figure.x, f"{y}, {unit}" if unit not in ("", "1") else y, unit, figure.along
+        )
+    return StudySource(
+        name=study.name,
+        title=study.fields.title,
+        source=study.fields.source,
+        scale=answer.scale,
+        differs=study.fields.differs,
+        claims=answer.tables.claims,
+        parts=answer.tables.parts,
+        points=answer.tables.points,
+        figures=figures,
+        runs=_links(answer, page),
+        method=_method(answer),
+    )
+
+
+def _links(answer: StudyAnswer, page: Path) -> list[RunLink]:
+    experiments = {s.run: s.experiment for s in answer.record.steps} if answer.record is not None else {}
+    found = []
+    for run in answer.runs:
+        verdict = run.verdict()
+        there = run.report_file.exists()
+        href = Path(os.path.relpath(run.report_file, page.parent)).as_posix() if there else None
+        found.append(
+            RunLink(
+                run.name,
+                experiments.get(run.name, ""),
+                verdict.verdict if verdict else "",
+                verdict.headline if verdict else "",
+                href,
+            )
+        )
+    return found
+
+
+def _method(answer: StudyAnswer) -> list[tuple[str, str]]:
+    scale = answer.study.scale(answer.scale)
+    looks = answer.plan.looks
+    said = ", ".join(map(str, looks))
+    level = error_level(len(looks))
+    repeats = (
+        f"Cells of an experiment run interleaved. Claims are looked at after {said} repeats; cells whose claims are clear "
+        f"stop first. The intervals of each look hold with {100 * (1 - level):.1f} %, all looks together with 96 %."
+    )
+    facts = [("repeats", repeats), ("clusters", _clusters(scale.cluster))]
+    if scale.phases.measure is not None:
+        facts.append(("phases", f"measure {format_duration_s(scale.phases.measure)} in every execution"))
+    if answer.runs:
+        host = answer.runs[0].environment().host
+        memory = f", {format_bytes(host.memory_bytes)} of memory" if host.memory_bytes else ""
+        facts.append(("machine", f"{host.cpu_count} processors ({host.cpu_model}){memory}, {host.system}"))
+        states = [e for run in answer.runs for e in run.state().executions.values() if e.started_unix_s]
+        began = min((e.started_unix_s for e in states if e.started_unix_s is not None), default=None)
+        if began is not None:
+            facts.append(("date", f"{datetime.fromtimestamp(began, UTC):%Y-%m-%d %H:%M} UTC"))
+        took = sum(e.ended_unix_s - e.started_unix_s for e in states if e.ended_unix_s and e.started_unix_s)
+        facts.append(("measuring", f"{len(states)} executions, {format_duration_s(round(took))}"))
+    return facts
+
+
+def _clusters(kind: str) -> str:
+    if kind == "kept":
+        return "One cluster serves executions with equal server settings: they do not all start from the same state."
+    return "Every execution has a fresh cluster."

@@ -1,0 +1,220 @@
+"""Running a study: what is run, in which order, when it stops, and how it goes on; with a laboratory without brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from brokerlab.errors import InterruptedRunError, NotFoundError
+from brokerlab.judge.claims import JudgedClaim
+from brokerlab.model.listener import SilentListener
+from brokerlab.results.verdict import Reason
+from brokerlab.studies.load import load_study
+from brokerlab.studies.looks import judged_so_far
+from brokerlab.studies.planning import Machine, StudyPlan, plan_study, unmet_requirement
+from brokerlab.studies.running import RunningStudy, ended_runs, question
+from study_runs import STUDY, FakeLab, write_study
+
+MEANS = {"slow": 100.0, "fast": 200.0, "other": 201.0}
+
+
+def truth(label: str, metric: str, number: int, means: dict[str, float] = MEANS) -> float | None:
+    rng = np.random.default_rng([number, len(label)])
+    return 0.0 if metric == "lost" else means[label] * float(np.exp(rng.normal(0, 0.05)))
+
+
+class Notes(SilentListener):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.lines.append(text)
+
+
+class Desk:
+    """A study in a folder, its runs and its laboratory."""
+
+    def __init__(self, root: Path, study: str = STUDY, **given: object) -> None:
+        self.study = load_study(write_study(root / "study", study))
+        self.runs = root / "runs"
+        self.lab = FakeLab(self.runs, truth, **given)
+        self.notes = Notes()
+
+    def run(self, only: tuple[str, ...] = (), *, fresh: bool = False) -> RunningStudy:
+        running = RunningStudy(self.study, "quick", self.runs, self.lab, self.notes, only)
+        running.run(fresh=fresh)
+        return running
+
+    def ran(self) -> list[tuple[tuple[str, ...], int]]:
+        return [(tuple(c.label for c in p.cells), p.repeats) for p in self.lab.ran]
+
+    def verdicts(self, running: RunningStudy) -> dict[str, JudgedClaim]:
+        plan = running.plan(None)
+        asked = question(plan, running.record, self.runs)
+        return {j.claim.id: j for j in judged_so_far(asked, ended_runs(running.record, self.runs))}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Callable[..., Desk]:
+    return lambda study=STUDY, **given: Desk(tmp_path, study, **given)
+
+
+def test_cells_whose_claims_are_clear_stop_first(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    running = d.run()
+    # `twice` is clear after 4 repeats; `open` is not, so its two cells go on to 6 and 8.
+    assert d.ran() == [(("slow", "fast", "other"), 4), (("fast", "other"), 2), (("fast", "other"), 2)]
+    verdicts = d.verdicts(running)
+    assert verdicts["twice"].verdict == "reproduced"
+    assert (verdicts["open"].verdict, verdicts["open"].chief.measured.n) == ("cannot tell", 8)
+    assert len({p.tag for p in d.lab.ran}) == 3
+
+
+def test_the_same_command_does_nothing_more_and_fresh_begins_again(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.run()
+    d.run()
+    assert len(d.lab.ran) == 3
+    d.run(fresh=True)
+    assert len(d.lab.ran) == 6
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_study_that_was_cut_off_goes_on_with_the_run_that_was_cut_off(desk: Callable[..., Desk], number: int) -> None:
+    d = desk()
+    d.lab.interrupt_at = number
+    with pytest.raises(InterruptedRunError):
+        d.run()
+    running = d.run()
+    again = d.lab.ran[number]
+    assert again.fingerprint == d.lab.ran[number - 1].fingerprint  # the laboratory resumes it
+    assert len(d.lab.ran) == 4
+    assert [s.run != "" for s in running.record.steps] == [True] * 3
+
+
+def test_a_run_that_was_never_begun_is_planned_again(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    running = d.run(only=("twice",))
+    lost = running.record.steps[0].model_copy(update={"run": "", "run_fingerprint": "f" * 64})
+    running.directory.write(running.record.model_copy(update={"steps": (lost,)}))
+    d.run(only=("twice",))
+    assert d.ran() == [(("slow", "fast"), 4), (("slow", "fast"), 4)]
+
+
+def test_only_the_cells_of_the_wanted_claims_run_and_what_they_lack_later(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.run(only=("twice",))
+    assert d.ran() == [(("slow", "fast"), 4)]
+    d.run()
+    assert d.ran()[1] == (("other",), 4)  # the others have their repeats
+    with pytest.raises(NotFoundError, match="has no claim 'twise'"):
+        d.run(only=("twise",))
+
+
+def test_a_changed_cell_is_measured_again(desk: Callable[..., Desk], tmp_path: Path) -> None:
+    d = desk()
+    d.run(only=("twice",))
+    d.study = load_study(
+        write_study(tmp_path / "study", STUDY.replace("slow: {producers.rate: 100/s}", "slow: {producers.rate: 50/s}"))
+    )
+    d.run(only=("twice",))
+    assert d.ran()[1] == (("slow",), 4)
+
+
+def test_an_edited_claim_is_contradicted_by_the_same_runs(desk: Callable[..., Desk], tmp_path: Path) -> None:
+    d = desk()
+    running = d.run(only=("twice",))
+    assert d.verdicts(running)["twice"].verdict == "reproduced"
+    d.study = load_study(write_study(tmp_path / "study", STUDY.replace("holds: 1.5 to 2.5", "holds: 3.5 to 4.5")))
+    running = d.run(only=("twice",))
+    assert len(d.lab.ran) == 1
+    assert d.verdicts(running)["twice"].verdict == "contradicted"
+
+
+CALIBRATED = STUDY.replace(
+    "fast: {producers.rate: {quick: 200/s}}", "fast: {producers.rate: 0.5 of calibrated}"
+).replace("experiments:", "calibrate: {cell: slow, metric: sent_per_s}\nexperiments:", 1)
+
+
+def test_rates_are_shares_of_what_was_calibrated_first(desk: Callable[..., Desk]) -> None:
+    d = desk(CALIBRATED)
+    running = d.run(only=("twice",))
+    assert d.ran()[:2] == [(("slow",), 2), (("slow", "fast"), 4)]
+    fast = next(c for c in d.lab.ran[1].cells if c.label == "fast")
+    assert fast.producers.schedule.rate_per_s == pytest.approx(50, rel=0.1)
+    calibrated = running.record.steps[0]
+    assert calibrated.calibrates
+    d.run(only=("twice",))
+    assert len(d.lab.ran) == 2  # the calibration of this pass holds
+
+
+def test_the_budget_ends_looks_but_never_the_first(desk: Callable[..., Desk]) -> None:
+    d = desk(STUDY.replace("    repeats: {least: 4, most: 8}", "    budget: 1s\n    repeats: {least: 4, most: 8}"))
+    d.run()
+    assert d.ran() == [(("slow", "fast", "other"), 4)]
+    assert any("budget" in line for line in d.notes.lines)
+
+
+def test_a_system_that_cannot_be_installed_is_not_run(desk: Callable[..., Desk]) -> None:
+    d = desk(STUDY.replace("other: {producers.rate: 300/s, producers.message: 300B}", "other: {broker: faulty}"))
+    d.lab.no_brokers = ("faulty",)
+    running = d.run()
+    assert d.ran() == [(("slow", "fast"), 4)]
+    found = d.verdicts(running)["open"]
+    assert (found.verdict, found.reason) == ("not runnable here", "other: faulty cannot be installed: no network")
+    d.lab.no_brokers = ()  # the network is back
+    d.run()
+    assert d.ran()[1] == (("other",), 4)
+
+
+def test_a_cell_that_fails_makes_its_claims_not_runnable_and_leaves_the_others(desk: Callable[..., Desk]) -> None:
+    d = desk(failed=("other",))
+    verdicts = d.verdicts(d.run())
+    assert (verdicts["open"].verdict, verdicts["open"].reason) == (
+        "not runnable here",
+        "every execution of other failed: it died",
+    )
+    assert verdicts["twice"].verdict == "reproduced"
+    assert len(d.lab.ran) == 1
+
+
+def test_reasons_of_cells_reach_the_claim(desk: Callable[..., Desk]) -> None:
+    saturated = Reason(
+        code="agent_saturated", weight="invalid", cell="c01", repeat=1, text="an agent was full", affects=("rates",)
+    )
+    d = desk(verdicts={"slow": {"rates": "invalid"}}, reasons=[saturated])
+    found = d.verdicts(d.run(only=("twice",)))["twice"]
+    assert (found.verdict, found.reason) == (
+        "cannot tell",
+        "the rates of slow do not hold: an agent was full (agent_saturated)",
+    )
+
+
+def planned(d: Desk, machine: Machine, study: str = STUDY) -> StudyPlan:
+    return plan_study(load_study(write_study(d.study.folder, study)), "quick", machine, d.lab.plan, d.lab.estimate)
+
+
+def test_a_disk_too_small_is_said_by_the_plan(desk: Callable[..., Desk]) -> None:
+    plan = planned(desk(), Machine(2, 1 << 30, 300_000))
+    assert plan.cannot_answer() == {"open": "other: needs about 527 KiB of disk, 293 KiB are free"}
+    assert plan.running_cells() == ("slow", "fast")
+
+
+def test_requirements_that_are_not_met_are_said_by_the_plan(desk: Callable[..., Desk]) -> None:
+    machine = Machine(2, 8 << 30, 1 << 40)
+    text = STUDY.replace("holds: 1.5 to 2.5", "holds: 1.5 to 2.5\n    requires: {cpu_count: 8, because: nine nodes}")
+    plan = planned(desk(), machine, text)
+    assert plan.cannot_answer() == {"twice": "needs 8 processors, this machine has 2: nine nodes"}
+    requires = plan.study.requires("twice")
+    assert unmet_requirement(requires.model_copy(update={"cpu_count": 2, "memory": 16 << 30}), machine, "quick") == (
+        "needs 16 GiB of memory, this machine has 8 GiB: nine nodes"
+    )
+    assert unmet_requirement(requires.model_copy(update={"cpu_count": None, "scale": "full"}), machine, "quick") == (
+        "only the scale full answers it: nine nodes"
+    )
+    assert unmet_requirement(requires.model_copy(update={"cpu_count": None}), machine, "quick") == ""
+    least, most = plan.seconds()
+    assert 0 < least < most
