@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from brokerlab.lake.tables import CELLS, DOCUMENTS, EVIDENCE_COUNT, EVIDENCE_FILE, RUNS
+from brokerlab.lake.tables import CELLS, DOCUMENTS, EVIDENCE_COUNT, EVIDENCE_FILE, EXECUTIONS, REASONS, RUNS
 
 BEGINS, ENDS = "<!-- tables: written by `make docs` -->", "<!-- end of tables -->"
 
@@ -16,7 +16,7 @@ BEGINS, ENDS = "<!-- tables: written by `make docs` -->", "<!-- end of tables --
 def lines() -> list[str]:
     """Markdown of every column, from the declarations."""
     made = []
-    for table in (RUNS, CELLS, DOCUMENTS, EVIDENCE_FILE, EVIDENCE_COUNT):
+    for table in (RUNS, CELLS, EXECUTIONS, REASONS, DOCUMENTS, EVIDENCE_FILE, EVIDENCE_COUNT):
         made += [f"### {table.name}", "", table.meaning, "", "| column | type | unit | meaning |", "|---|---|---|---|"]
         made += [f"| `{c.name}` | {c.type} | {c.unit} | {c.meaning} |" for c in table.columns] + [""]
     return made[:-1]

@@ -157,3 +157,13 @@ def test_shipped_studies_are_sound_at_every_scale(name: str) -> None:
     study: Study = find_study(name)
     for scale in study.scales():
         assert planned_cells(study, scale, plan)
+
+
+def test_the_page_about_studies_names_every_field_measure_and_verdict() -> None:
+    from brokerlab.model.claims import KINDS, SAME, VERDICTS
+    from brokerlab.studies.fields import ClaimFields, Experiment, Figure, Requires, Scale, StudyFields
+
+    page = (Path(__file__).parents[3] / "docs" / "studies.md").read_text()
+    fields = [n for m in (StudyFields, ClaimFields, Experiment, Figure, Requires, Scale) for n in m.model_fields]
+    for name in (*fields, *KINDS, *SAME, *VERDICTS):
+        assert name in page, name
