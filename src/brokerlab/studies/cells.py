@@ -12,7 +12,6 @@ import yaml
 from brokerlab.errors import Problem, WorkloadError
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.studies.load import CALIBRATED, Study, StudyCell
-from brokerlab.workload.fields import Cluster
 from brokerlab.workload.tree import Path as TreePath
 from brokerlab.workload.tree import path_text
 
@@ -94,7 +93,7 @@ def _overrides(study: Study, cell: StudyCell, scale: str, calibrated_per_s: floa
         place: TreePath = ("scales", scale, "phases", field)
         if getattr(chosen.phases, field) is not None:
             yield _Override(f"phases.{field}={study.tree.origin(place).text}", place)
-    if chosen.cluster == "kept" and "kept" in Cluster.model_fields:
+    if chosen.cluster == "kept":
         yield _Override("cluster.kept=true", ("scales", scale))
     for path in chosen.set:
         place = ("scales", scale, "set", path)

@@ -26,7 +26,7 @@ from brokerlab.workload.validation import field_problems
 FILE = "study.yaml"
 SCALES = ("quick", "full")
 CALIBRATED = re.compile(r"([0-9]+(?:\.[0-9]+)?) of calibrated")
-OF_THE_STUDY = ("name", "question", "sweep", "repeats", "seed", "phases")  # not for a single cell to set
+OF_THE_STUDY = ("name", "question", "sweep", "cells", "repeats", "seed", "phases")  # not for a single cell to set
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from brokerlab.model.plan import RunPlan
-from brokerlab.workload.order import interleaved
+from brokerlab.workload.order import interleaved_in_groups
 
 
 def merged(plans: Mapping[str, RunPlan], *, repeats: int, tag: str, now_unix_s: float | None = None) -> RunPlan:
@@ -21,7 +21,10 @@ def merged(plans: Mapping[str, RunPlan], *, repeats: int, tag: str, now_unix_s: 
         plan.cells[0].model_copy(update={"cell": f"c{i:0{width}d}", "label": name})
         for i, (name, plan) in enumerate(plans.items(), 1)
     )
-    order = interleaved([cell.cell for cell in cells], repeats)
+    groups: dict[str | None, list[str]] = {}
+    for cell in cells:
+        groups.setdefault(cell.cluster_key(), []).append(cell.cell)
+    order = interleaved_in_groups(list(groups.values()), repeats)
     retries = min(first.retries, repeats)
     decides = {
         "name": first.name,
