@@ -22,8 +22,8 @@ MEANS = {"slow": 100.0, "fast": 200.0, "other": 201.0}
 
 
 def truth(label: str, metric: str, number: int, means: dict[str, float] = MEANS) -> float | None:
-    rng = np.random.default_rng([number, len(label)])
-    return 0.0 if metric == "lost" else means[label] * float(np.exp(rng.normal(0, 0.05)))
+    rng = np.random.default_rng([number, sum(label.encode())])
+    return 0.0 if metric == "lost" else means[label] * float(np.exp(rng.normal(0, 0.02)))
 
 
 class Notes(SilentListener):
