@@ -165,7 +165,8 @@ def _within(figures: Figures, metric: str, experiment: str) -> dict[tuple[str, s
 def _unpaired(a: Values, b: Values) -> _Contrast:
     found = unpaired(list(b.values()), list(a.values()))
     assert found is not None  # neither is empty
-    return _Contrast(found.mean, found.error, found.degrees, found.n)
+    e = found.estimate
+    return _Contrast(e.mean, e.error, e.degrees, e.pairs)
 
 
 def _of_one_cell(part: Part, figures: Figures, level: float) -> Measured:
