@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUNS_AT_ONCE = 50  # a batch; what was committed before a crash stays
-WITHOUT_SPARK = 3  # runs at most: more are faster with Spark, its start included
+WITHOUT_SPARK = 3  # runs at most: of these all that Spark does would be its start
 ABANDONED_AFTER = timedelta(days=1)  # no writer takes that long between writing a batch and committing it
 
 Session = Callable[[], "AbstractContextManager[SparkSession]"]
