@@ -107,7 +107,7 @@ def _file() -> Path:
 def _read(file: Path) -> _Kept | None:
     try:
         return _Kept.model_validate_json(file.read_text())
-    except (OSError, ValidationError):  # none yet, or written by another version: measured anew
+    except (OSError, ValidationError):  # none yet, or written by another version: measured again
         return None
 
 
