@@ -81,6 +81,12 @@ const Study = (() => {
     const name = (v) => (figure.names ? figure.names[Math.round(v)] ?? "" : R.significant(v));
     const few = figure.names && box.clientWidth < 110 * figure.names.length;
     const short = (text) => (few && text.length > 8 ? `${text.slice(0, 7)}…` : text);
+    // A series of the study is named after its authors: ours beside it is not theirs.
+    const theirs = new Set(drawn.filter((s) => s.source === "published").map((s) => s.name));
+    const label = (s) => {
+      if (s.source === "published") return `published${s.name ? `: ${s.name}` : ""}`;
+      return !s.name || theirs.has(s.name) ? "measured here" : `measured here: ${s.name}`;
+    };
     L.draw(host, box, {
       height: 260,
       cursor: { points: { size: 8 }, y: false },
@@ -92,7 +98,7 @@ const Study = (() => {
       series: [
         { label: figure.x || "x", value: (_u, v) => (v === null ? "" : name(v)) },
         ...drawn.map((s) => ({
-          label: `${s.source === "published" ? "published" : "measured"}${s.name ? `: ${s.name}` : ""}`, stroke: s.color, plain: s.color, spanGaps: true,
+          label: label(s), stroke: s.color, plain: s.color, spanGaps: true,
           width: lines ? 1.5 : 0, dash: s.source === "published" ? [6, 4] : [],
           points: { show: figure.along === "cell", size: 10, width: 2, stroke: s.color, fill: s.source === "published" ? R.color("--surface") : s.color },
           value: (u, v) => (u.cursor.idx === null ? "" : number(v, figure.unit)),
