@@ -60,7 +60,7 @@ class Clusters:
         return self._held
 
     def end(self) -> None:
-        """Stop the cluster and delete its data. What cannot be deleted is told. Idempotent."""
+        """Stop the cluster and delete its data. What cannot be deleted is a note. Idempotent."""
         held, self._held = self._held, None
         if held is not None:
             with TakeDown(self._left_behind) as down:

@@ -65,7 +65,7 @@ def passed_bytes(path: Path) -> tuple[int, int]:
 
 
 def carry(source: socket.socket, target: socket.socket, bucket: Bucket, count: Callable[[int], None]) -> None:
-    """Until the source has ended or either side breaks; then the target is told that no more comes."""
+    """Forward bytes until the source has ended or either side breaks; then close the target's sending side."""
     buffer = bytearray(PIECE_BYTES)
     view = memoryview(buffer)
     with contextlib.suppress(OSError):

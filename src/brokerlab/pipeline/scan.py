@@ -158,8 +158,8 @@ class Chunk:
 
 
 def read_parts(table: Table, parts: Sequence[FilePart], damaged: Callable[[str, str], None]) -> Iterator[Chunk]:
-    """The rows of these files with all columns of the table, many files together. A file that cannot be read to its end
-    is told to `damaged` (path, reason), and none of its rows is among them."""
+    """The rows of these files with all columns of the table, many files together. For a file that cannot be read to its
+    end `damaged` is called with (path, reason), and none of its rows is among them."""
     waiting: list[tuple[pa.Table, tuple[str, int, int]]] = []
     for part in parts:
         try:
