@@ -83,7 +83,10 @@ class Wire:
         self._wake()
 
     def close(self) -> None:
+        """End the thread: nothing passes and nothing is counted after that. Calling it again does nothing."""
         with self._lock:
+            if self._closing:
+                return
             self._closing = True
         self._wake()
         self._thread.join(30)
