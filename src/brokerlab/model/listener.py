@@ -26,3 +26,6 @@ class SilentListener:
     def progress(self, done: float, text: str) -> None: ...
 
     def note(self, text: str) -> None: ...
+
+
+SILENT = SilentListener()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from brokerlab.model.listener import RunListener, SilentListener
+from brokerlab.model.listener import SILENT, RunListener
 from brokerlab.results.directory import RunDirectory
 from brokerlab.studies.load import Study
 from brokerlab.studies.looks import calibrated_per_s
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from brokerlab.lake.reading import Lake
     from brokerlab.model.plan import RunPlan
     from brokerlab.workload.estimate import Estimate
-
-
-SILENT = SilentListener()
 
 
 @dataclass(frozen=True)
