@@ -7,12 +7,10 @@ import io
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from browsing import DRAWN, POOR_CONTRAST, Open, background, drawn, need_chromium
 
 from brokerlab import lab
 from brokerlab.report.page import write_report
@@ -22,84 +20,16 @@ from compared_runs import write_measured
 from synthetic import write_run
 from synthetic_tables import Story, write_results
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
-if CHROMIUM is None:  # at module level, so that pytest says it in one line
-    pytest.skip(
-        "browser tests not run: no Chromium on PATH; install it with: apt-get install -y chromium (as root)",
-        allow_module_level=True,
-    )
+need_chromium()
 pytestmark = pytest.mark.browser
 
-ARGUMENTS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 STORY = Story(repeats=2, measure_s=12, warm_up_s=3, rate_per_s=400, groups=1, lost=2)
 EVIL = "<script>window.broken=1</script><img src=x onerror='window.broken=2'>"
-
-# Pixels of the canvas that differ from its commonest colour: a drawn chart has thousands, a blank one none.
-DRAWN = """canvas => {
-  const d = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
-  const counts = new Map();
-  for (const p of d) counts.set(p, (counts.get(p) ?? 0) + 1);
-  return d.length - Math.max(...counts.values());
-}"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(write_results(tmp_path_factory.mktemp("runs") / "20270115T0800-demo-ab12", STORY))
-
-
-class Visit:
-    """A page that was opened, with all it said and asked for."""
-
-    def __init__(self, context: BrowserContext, path: Path) -> None:
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page: Page = context.new_page()
-        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
-        self.page.on("request", lambda r: self.requests.append(r.url))
-        self.page.goto(path.as_uri())
-        self.page.wait_for_selector("html[data-ready]")
-
-
-Open = Callable[..., Visit]
-
-
-@pytest.fixture
-def visit(browser: Browser) -> Iterator[Open]:
-    contexts: list[BrowserContext] = []
-
-    def opened(path: Path, width: int = 1280, scheme: Any = "light") -> Visit:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True
-        )
-        contexts.append(context)
-        return Visit(context, path)
-
-    yield opened
-    for context in contexts:
-        context.close()
-
-
-def drawn(page: Page, part: str) -> list[int]:
-    return [c.evaluate(DRAWN) for c in page.query_selector_all(f"#{part} canvas")]
-
-
-def background(page: Page) -> list[int]:
-    colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    return [int(v) for v in colour.removeprefix("rgb(").removesuffix(")").split(",")]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -300,21 +230,8 @@ def test_a_report_without_tables_complains_about_nothing(visit: Open, tmp_path: 
 
 def test_text_has_enough_contrast(visit: Open, report: Path) -> None:
     """4.5:1 for every colour of text on its surface, in both themes."""
-    measure = """() => {
-      const parse = c => c.match(/[0-9.]+/g).map(Number), channel = v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
-      const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
-      const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0.99) return c; } return [255, 255, 255]; };
-      const poor = [];
-      for (const e of document.querySelectorAll("main *")) {
-        if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.getClientRects().length) continue;
-        const a = light(parse(getComputedStyle(e).color)), b = light(behind(e));
-        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (ratio < 4.5) poor.push(`${e.className} ${e.textContent.slice(0, 30)} ${ratio.toFixed(2)}`);
-      }
-      return poor;
-    }"""
     for scheme in ("light", "dark"):
-        assert visit(report, scheme=scheme).page.evaluate(measure) == []
+        assert visit(report, scheme=scheme).page.evaluate(POOR_CONTRAST) == []
 
 
 def test_it_prints_in_light_colours_with_charts(visit: Open, report: Path) -> None:
