@@ -21,16 +21,21 @@ _HEADS = ["metric", "base", "candidate", "ratio", "answer", ""]
 
 
 def text_lines(found: Compared) -> list[str]:
-    names = [f"base: {found.base}", *(f"candidate: {c}" for c in found.candidates)]
-    lines = [f"{name} ({_runs(of)})" for name, of in zip(names, found.runs, strict=True)]
+    from brokerlab.judge.compared_headline import headline
+
+    sides = zip((found.base, *found.candidates), found.runs, strict=True)
+    lines = [click.style(headline(found), bold=True)]
+    lines += [f"{'candidate' if i else 'base'}: {name}{_runs(name, of)}" for i, (name, of) in enumerate(sides)]
     for cell in found.cells:
         lines += ["", click.style(_title(cell, found), bold=True), *_cell_lines(cell)]
     lines += ["", *(f"note: {n}" for n in found.notes), summary_line(found)]
     return lines
 
 
-def _runs(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} runs, {names[0]} to {names[-1]}"
+def _runs(side: str, names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return "" if names[0] == side else f" ({names[0]})"
+    return f" ({len(names)} runs, {names[0]} to {names[-1]})"
 
 
 def summary_line(found: Compared) -> str:
@@ -43,7 +48,10 @@ def summary_line(found: Compared) -> str:
 
 
 def markdown_lines(found: Compared) -> list[str]:
-    lines = [f"Base: `{found.base}`, compared with {', '.join(f'`{c}`' for c in found.candidates)}."]
+    from brokerlab.judge.compared_headline import headline
+
+    lines = [f"**{_escaped(headline(found))}**", ""]
+    lines += [f"Base: `{found.base}`, compared with {', '.join(f'`{c}`' for c in found.candidates)}."]
     for cell in found.cells:
         lines += ["", f"### {_escaped(_title(cell, found))}", ""]
         lines += [f"- {_escaped(line.strip())}" for line in (*_unlike_lines(cell), *cell.notes)]

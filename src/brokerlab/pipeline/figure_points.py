@@ -106,7 +106,7 @@ def medians_by_cell(spark: SparkSession, gold: Gold, question: StudyQuestion) ->
 
 def _line(gold: Gold, question: StudyQuestion, figure: FigureQuestion, members: DataFrame) -> DataFrame:
     """Every cell's first counted execution, second by second: over the seconds of the measure phase, or over the
-    megabytes sent so far."""
+    megabytes sent so far. The first and the last second are left out: the phase has but a part of each."""
     side = "received" if figure.metric.startswith("received") else "sent"
     role = "consumer" if side == "received" else "producer"
     first = (
@@ -126,12 +126,16 @@ def _line(gold: Gold, question: StudyQuestion, figure: FigureQuestion, members: 
         .agg(sf.sum(side).alias("figure"), sf.sum("bytes").alias("bytes"))
     )
     so_far = Window.partitionBy("run", "name").orderBy("second_unix_s")
+    to_come = Window.partitionBy("run", "name").orderBy(sf.desc("second_unix_s"))
     x = (
         sf.sum("bytes").over(so_far) / BYTES_OF_MB
         if figure.along == "sent_bytes"
         else (sf.col("second_unix_s") - sf.min("second_unix_s").over(so_far)).cast("double")
     )
-    return seconds.withColumns({"x": x, "place": sf.row_number().over(so_far)}).select(
+    placed = seconds.withColumns(
+        {"x": x, "place": sf.row_number().over(so_far), "from_end": sf.row_number().over(to_come)}
+    )
+    return placed.where((sf.col("place") > 1) & (sf.col("from_end") > 1)).select(
         sf.lit(question.study).alias("study"), sf.lit(question.scale).alias("scale"),
         sf.lit(figure.figure).alias("figure"), sf.lit(MEASURED).alias("source"), sf.col("name").alias("series"),
         sf.col("place").cast("int").alias("place"), "x", sf.lit("").alias("x_text"),

@@ -11,6 +11,7 @@ from typing import Any
 
 from brokerlab.errors import UserError
 from brokerlab.judge.compared import ANSWERS, Answered, Compared, ComparedCell
+from brokerlab.judge.compared_headline import headline
 from brokerlab.model.state import RunState
 from brokerlab.report import figures
 from brokerlab.report.embedded import page_data
@@ -86,6 +87,7 @@ def _head(found: Compared, letters: dict[str, str]) -> Html:
     return tag(
         "header",
         tag("p", ", ".join(counts) or "nothing to compare", class_="verdict-word"),
+        tag("h1", headline(found), class_="headline"),
         tag(
             "p",
             f"Ratios are candidate / base. {found.tests} tests were corrected together: among identical sides, any better "

@@ -83,6 +83,25 @@ def test_equal_runs_are_the_same(runs: Path) -> None:
     assert "2 same" in _compare("one", "two").stdout
 
 
+def test_one_sentence_stands_before_every_number(runs: Path) -> None:
+    _two(runs, rate=0.9, latency=0.7)
+    assert (
+        _compare("one", "two").stdout.splitlines()[0] == "Worse: kafka received. Better: kafka end-to-end latency p99."
+    )
+    _two(runs)
+    assert _compare("one", "two").stdout.startswith("The same: all 2 answers")
+    noisy = [1.0e6, 1.6e6, 0.7e6, 1.2e6]
+    write_measured(runs, ONE, {"c01": {"received_per_s": STEADY, P99: noisy}})
+    write_measured(runs, TWO, {"c01": {"received_per_s": STEADY, P99: noisy[::-1]}})
+    document = json.loads(_compare("one", "two", "--json").stdout)
+    reach = max(max(a["high"], 1 / a["low"]) for a in document["cells"][0]["answers"] if a["answer"] == "cannot tell")
+    assert document["headline"] == (
+        f"No difference was found: 1 of 2 answers are the same, 1 cannot be told (differences up to {reach:.3g} times "
+        "would not show)."
+    )
+    assert f"**{document['headline']}**" in _compare("one", "two", "--markdown").stdout
+
+
 def test_noise_gives_no_answer_but_the_number_of_repeats_that_would(runs: Path) -> None:
     noisy = [1.0e6, 1.6e6, 0.7e6, 1.2e6]
     write_measured(runs, ONE, {"c01": {P99: noisy}})

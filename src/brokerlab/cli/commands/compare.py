@@ -84,6 +84,7 @@ def _failed(found: Compared, watched: list[str]) -> list[str]:
 
 def _document(found: Compared) -> dict[str, Any]:
     from brokerlab.judge.compared import ANSWERS
+    from brokerlab.judge.compared_headline import headline
 
     counts = {word: found.count(word) for word in ANSWERS}
-    return {"schema_version": 1, **dataclasses.asdict(found), "counts": counts}
+    return {"schema_version": 1, "headline": headline(found), **dataclasses.asdict(found), "counts": counts}
