@@ -100,13 +100,11 @@ def _measure(place: Path, n: int, first: str, medians: list[float]) -> str:
         return said
 
     _brokerlab(place, "lake", "init", *runs)
-    added = json.loads(timed(f"{n} runs added to an empty lake (Spark)", "lake", "add", *runs, "--json", "--quiet"))
+    added = json.loads(timed(f"{n:,} runs added to an empty lake", "lake", "add", *runs, "--json", "--quiet"))
     assert len(added["added"]) == n, added["refused"]
     timed("nothing new to add", "lake", "add", *runs, "--quiet")
     one = ["--runs", str(place / "later"), "--lake", str(place / "lake")]
-    assert (
-        len(json.loads(timed("one more run added (no Spark)", "lake", "add", *one, "--json", "--quiet"))["added"]) == 1
-    )
+    assert len(json.loads(timed("one more run added", "lake", "add", *one, "--json", "--quiet"))["added"]) == 1
     timed("status", "lake", "status", *runs)
     timed("check: every file against the manifest, each layer against the next", "lake", "check", *runs)
     question = COMPARE.format(metric=METRIC, base=first)
@@ -127,7 +125,7 @@ def _measure(place: Path, n: int, first: str, medians: list[float]) -> str:
     rows = sum(facts["tables"].values())
     manifest = max((place / "lake" / "manifests").iterdir())
     head = (
-        f"### A lake of {n} runs\n\n{time.strftime('%Y-%m-%d', time.gmtime())}, {os.cpu_count()} cores, kernel"
+        f"### A lake of {n:,} runs\n\n{time.strftime('%Y-%m-%d', time.gmtime())}, {os.cpu_count()} cores, kernel"
         f" {platform.release()}, load {os.getloadavg()[0]:.1f}; {rows:,} rows, {facts['bytes'] / 1e6:.1f} MB in Parquet,"
         f" manifest {manifest.stat().st_size / 1e6:.1f} MB\n\n| what, as a command | seconds |\n|---|---|\n"
     )

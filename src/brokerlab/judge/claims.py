@@ -111,8 +111,8 @@ def _part(part: Part, figures: Figures, level: float) -> JudgedPart:
     if found.low is None or found.high is None:
         return JudgedPart(part, found, "", f"repeats: {found.n}, needed: {FEWEST_FOR_CLAIM}")
     place = part.bound.place(found.low, found.high)
-    words = {"inside": "is within", "outside": "is outside", "across": "reaches across the limit of"}[place]
-    text = f"{part.text}: {number(found.low)} to {number(found.high)} {words} {part.bound.text}"
+    said = {"inside": "{} holds", "outside": "{} does not hold", "across": "whether {} holds cannot be told"}[place]
+    text = f"{part.text} is {number(found.low)} to {number(found.high)}: {said.format(part.bound.text)}"
     return JudgedPart(part, found, place, text)
 
 
