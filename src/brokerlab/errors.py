@@ -3,7 +3,8 @@
     BrokerlabError
     ├── UserError                exit 2   a file, flag or name given by the user is wrong
     │   ├── WorkloadError                 a workload or study file; carries every Problem found, not only the first
-    │   └── NotFoundError                 no such run, broker or workload
+    │   ├── NotFoundError                 no such run, broker or workload
+    │   └── EndpointOnlyError             a broker that is never started here; only one that the user runs can be used
     ├── MachineError             exit 3   this machine lacks something: Java, disk, port, a download
     │   ├── InstallError                  a broker could not be fetched, verified or unpacked
     │   ├── DiskFullError                 no space under the run directory
@@ -88,6 +89,10 @@ class WorkloadError(UserError):
 
 class NotFoundError(UserError):
     """No such run, broker or workload."""
+
+
+class EndpointOnlyError(UserError):
+    """A broker is never started here: there is nothing to install, and its address must be given."""
 
 
 class MachineError(BrokerlabError):

@@ -36,8 +36,9 @@ def in_every_test_run(name: str, nodes: int) -> bool:
 
 
 def every_broker(slow: Callable[[Broker], bool] = lambda broker: broker.test_hints.slow_to_start) -> list[Any]:
-    """Parameters for tests that start a broker of their own."""
-    return [pytest.param(name, marks=[pytest.mark.slow] if slow(broker_named(name)) else []) for name in BROKERS]
+    """Parameters for tests that start a broker of their own; those that only users run have tests of their own."""
+    started = [name for name in BROKERS if broker_named(name).capabilities.nodes]
+    return [pytest.param(name, marks=[pytest.mark.slow] if slow(broker_named(name)) else []) for name in started]
 
 
 def server_parameters() -> list[Any]:

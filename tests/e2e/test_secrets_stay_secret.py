@@ -20,7 +20,8 @@ from secret_hunt import Hunt, files_with, holds
 from brokerlab.brokers.registry import BROKERS, broker_named
 from brokerlab.results.reader import read_verdict
 
-WITH_PASSWORD = [name for name in BROKERS if "password" in broker_named(name).capabilities.security]
+STARTED = [name for name in BROKERS if broker_named(name).capabilities.nodes]
+WITH_PASSWORD = [name for name in STARTED if "password" in broker_named(name).capabilities.security]
 QUICKEST = next((name for name in ("nats", "kafka") if name in WITH_PASSWORD), None)
 
 

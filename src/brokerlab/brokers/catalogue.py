@@ -37,8 +37,9 @@ Made from the declarations of the brokers, their READMEs and recorded runs; do n
 `brokerlab list brokers` shows which of them run on this machine, and why others do not.
 
 Levels: L1 replicated and fsynced before the acknowledgement, L2 replicated, L3 fsynced on one node, L4 neither. They are
-computed from settings read back from the broker, not from what was asked for. *Lose a node*: numbers of nodes for which
-`faults: [{kill: ...}]` is possible.
+computed from settings read back from the broker, not from what was asked for. *Nodes*: how many can be started here;
+*endpoint*: none, only a broker that you run can be used. Levels of other numbers of nodes need such a broker too. *Lose a
+node*: numbers of nodes for which `faults: [{kill: ...}]` is possible.
 """
 
 _KILLED = """## kill -9 of the leading node under load
@@ -77,7 +78,7 @@ def _short_table() -> Iterable[str]:
         broker = broker_named(name)
         can = broker.capabilities
         levels = sorted({level for of_nodes in can.durability_levels.values() for level in of_nodes})
-        yield _line(name, _numbers(can.nodes), ", ".join(levels), broker.runs)
+        yield _line(name, _numbers(can.nodes) or "endpoint", ", ".join(levels), broker.runs)
 
 
 def _overview(brokers: Mapping[str, Broker]) -> Iterable[str]:
@@ -85,7 +86,7 @@ def _overview(brokers: Mapping[str, Broker]) -> Iterable[str]:
     for name, broker in brokers.items():
         can = broker.capabilities
         levels = "; ".join(f"{n}: {' '.join(sorted(of))}" for n, of in sorted(can.durability_levels.items()))
-        yield _line(f"`{name}`", broker.product, broker.version, broker.kind, _numbers(can.nodes), levels,
+        yield _line(f"`{name}`", broker.product, broker.version, broker.kind, _numbers(can.nodes) or "endpoint", levels,
                     _numbers(can.can_lose_a_node) or "no", ", ".join(can.security) or "none")  # fmt: skip
 
 

@@ -26,8 +26,8 @@ class Capabilities:
     """What a broker can do, for `list brokers` and for refusing a workload before anything starts. What most can do is
     taken to be so: say what yours cannot, and the suite holds you to the rest."""
 
-    nodes: tuple[int, ...]
-    durability_levels: dict[int, tuple[Durability, ...]]  # by number of nodes
+    nodes: tuple[int, ...]  # with which it is started here; none: only a cluster that the user runs can be used
+    durability_levels: dict[int, tuple[Durability, ...]]  # by number of nodes, of clusters that the user runs too
     acknowledgement: str  # one sentence: what an acknowledgement promises
     partitions: bool = True  # a destination can have more than one, each ordered by itself
     groups: bool = True  # independent groups each see every message

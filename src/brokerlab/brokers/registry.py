@@ -30,6 +30,7 @@ BROKERS = {
     "valkey-cluster": "brokerlab.brokers.redis.broker:VALKEY_CLUSTER",
     "pulsar": "brokerlab.brokers.pulsar.broker",
     "activemq": "brokerlab.brokers.activemq.broker",
+    "redpanda": "brokerlab.brokers.redpanda.broker",
     "memory": "brokerlab.brokers.memory.broker",
     "faulty": "brokerlab.brokers.faulty.broker",
 }

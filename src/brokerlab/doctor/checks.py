@@ -91,6 +91,8 @@ def check_broker(name: str) -> list[Finding]:
     front = broker_named(name)
     here = front.installation()
     said = f"{front.product} {here.version or front.version}"
+    if not front.capabilities.nodes:
+        return [Finding(name, "note", f"{said} does not run here: {here.reason}")]
     if not here.installed:
         return [Finding(name, "note", f"{said}, not installed yet", f"brokerlab install {name}")]
     if not here.runs_here:

@@ -48,6 +48,9 @@ def _of_cluster(cell: CellPlan, broker: Broker) -> Found:
             has = ", ".join(sorted(possible))
             yield CellProblem(("durability",), f"{broker.name} does not offer {cell.durability}: it offers {has}")
         return
+    if not broker.capabilities.nodes:
+        yield CellProblem(("broker",), f"{broker.name} is not started here: give --endpoint for one you run")
+        return
     if cell.nodes not in broker.capabilities.nodes:
         known = " or ".join(map(str, broker.capabilities.nodes))
         nodes = "node" if known == "1" else "nodes"

@@ -224,6 +224,22 @@ def test_install_all_goes_on_after_one_that_cannot_be_had(monkeypatch: pytest.Mo
     ]
 
 
+def test_a_broker_that_only_users_run_is_listed_with_the_reason_and_no_failure_of_install_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from brokerlab.brokers import registry
+
+    only = [name for name in BROKERS if not registry.broker_named(name).capabilities.nodes]
+    rows = {r["name"]: r for r in _json("list", "brokers")}
+    assert only
+    assert all(rows[name]["runs_here"] is False and "--endpoint" in rows[name]["reason"] for name in only)
+    monkeypatch.setattr(registry, "BROKERS", {name: BROKERS[name] for name in (*only, "memory")})
+    result = _brokerlab("install", "all", "--quiet")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0].startswith(f"{only[0]}: not installed: ")
+    assert _brokerlab("install", only[0]).exit_code == 2
+
+
 def test_an_unknown_thing_to_list_names_the_known_ones() -> None:
     result = _brokerlab("list", "brokrs")
     assert result.exit_code == 2

@@ -21,21 +21,22 @@ _GROUPS_TIMEOUT_S = 15.0
 
 
 class KafkaAdmin:
-    """Works for one cell: its durability and settings decide how topics are made."""
+    """Works for one cell: its durability and settings decide how topics are made, unless `replicas` and `config` do."""
 
-    def __init__(self, endpoint: Endpoint, cell: CellPlan) -> None:
+    def __init__(
+        self, endpoint: Endpoint, cell: CellPlan, replicas: int | None = None, config: dict[str, str] | None = None
+    ) -> None:
         self._connection = Client(endpoint, cell.client_settings)
         self._client = self._connection.admin
         self._connection.metadata()  # a refusal is said here, once, instead of by every call
         self._cell = cell
+        self._replication = replication_factor(cell.durability, cell.broker_settings) if replicas is None else replicas
+        self._config = topic_settings(cell.durability, cell.broker_settings) if config is None else config
         self._made: set[str] = set()
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:  # noqa: ARG002
         """Make the topics and wait until every partition has a leader. Groups need nothing beforehand."""
-        cell = self._cell
-        config = topic_settings(cell.durability, cell.broker_settings)
-        factor = replication_factor(cell.durability, cell.broker_settings)
-        create_topics(self._connection, destinations, partitions, factor, config)
+        create_topics(self._connection, destinations, partitions, self._replication, self._config)
         self._made.update(destinations)
         wait_until(
             "every partition to have a leader",

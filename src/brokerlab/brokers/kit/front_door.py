@@ -33,7 +33,7 @@ class Parts:
     """What a folder offers, each as "module:NAME", a module of the folder or a whole path. Classes or functions; what
     they are called with stands behind them."""
 
-    cluster: str  # cell, the recipe's programs, directory, logs
+    cluster: str  # cell, the recipe's programs, directory, logs; "" where nothing is started here
     admin: str  # endpoint, cell
     producer: str  # plan, number
     consumer: str  # plan, number
@@ -50,8 +50,8 @@ class Parts:
 
 @dataclass(frozen=True)
 class NativePath:
-    """A driver in C besides the one in Python: a module with `available()`, and names in it as in Parts; "" where that
-    part is in Python only."""
+    """A driver in C besides the one in Python: a module with `available()`, of the folder or by its whole path, and names
+    in it as in Parts; "" where that part is in Python only."""
 
     module: str
     producer: str = "producer"
@@ -98,7 +98,8 @@ class FrontDoor:
         return planned
 
     def cluster(self, cell: CellPlan, directory: Path, logs: Path) -> Cluster:
-        made: Cluster = self._part(self.parts.cluster)(cell, self.recipe.programs(), directory, logs)
+        programs = self.recipe.programs()
+        made: Cluster = self._part(self.parts.cluster)(cell, programs, directory, logs)
         return made
 
     def admin(self, endpoint: Endpoint, cell: CellPlan) -> Admin:
@@ -119,8 +120,10 @@ class FrontDoor:
 
     def _part(self, name: str) -> Any:
         module, _, attribute = name.partition(":")
-        path = module if module.startswith("brokerlab.") else f"{self.folder}.{module}"
-        return getattr(import_module(path), attribute)
+        return getattr(import_module(self._path(module)), attribute)
+
+    def _path(self, module: str) -> str:
+        return module if module.startswith("brokerlab.") else f"{self.folder}.{module}"
 
     def _driver_problems(self, cell: CellPlan) -> list[CellProblem]:
         """Why `driver: native` cannot be had."""
@@ -140,7 +143,7 @@ class FrontDoor:
     def _native_module(self) -> ModuleType | None:
         assert self.native is not None
         try:
-            module = import_module(f"{self.folder}.{self.native.module}")
+            module = import_module(self._path(self.native.module))
         except ImportError:
             return None
         return module if module.available() else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brokerlab.brokers.contract import Installation, Progress
-from brokerlab.errors import InstallError
+from brokerlab.errors import EndpointOnlyError, InstallError
 
 if TYPE_CHECKING:
     from brokerlab.install.debian import DebianRelease, DebianRoot
@@ -89,6 +89,25 @@ class Shipped(Recipe):
 
     def fetch(self, progress: Progress) -> None:
         progress("nothing to install", 1.0)
+
+
+@dataclass(frozen=True)
+class ByEndpoint(Recipe):
+    """A server that is never started here: only one that the user runs can be used. `why` says in a few words why."""
+
+    why: str
+
+    def found(self) -> None:
+        return None
+
+    def impossible(self) -> str:
+        return f"{self.why}: give the address of one you run with --endpoint"
+
+    def fetch(self, progress: Progress) -> None:  # noqa: ARG002
+        raise EndpointOnlyError(f"{self.broker} is not installed: {self.why}", hint="give --endpoint for one you run")
+
+    def programs(self) -> Any:
+        self.fetch(lambda _what, _share: None)
 
 
 @dataclass(frozen=True)

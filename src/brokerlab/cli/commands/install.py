@@ -10,7 +10,7 @@ import click
 from brokerlab.cli import options
 from brokerlab.cli.progress import listening
 from brokerlab.cli.text import print_json
-from brokerlab.errors import BrokerlabError, ExitCode
+from brokerlab.errors import BrokerlabError, EndpointOnlyError, ExitCode
 
 if TYPE_CHECKING:
     from brokerlab.brokers.contract import Installation
@@ -42,7 +42,8 @@ def _install(name: str, quiet: bool) -> Installation:
 
 
 def _install_all(quiet: bool, as_json: bool) -> int:
-    """A broker that cannot be installed does not stop the others: it is listed with the reason, and the exit code is 3."""
+    """A broker that cannot be installed does not stop the others: it is listed with the reason, and the exit code is 3,
+    unless it is never installed."""
     from brokerlab.brokers.registry import BROKERS
 
     rows: list[dict[str, Any]] = []
@@ -52,7 +53,7 @@ def _install_all(quiet: bool, as_json: bool) -> int:
         try:
             installation = _install(name, quiet)
         except BrokerlabError as e:
-            failed = True
+            failed = failed or not isinstance(e, EndpointOnlyError)
             rows.append({"broker": name, "installed": False, "reason": e.message})
             lines.append(f"{name}: not installed: {e.message}" + (f" ({e.hint})" if e.hint else ""))
             continue

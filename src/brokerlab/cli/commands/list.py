@@ -63,7 +63,7 @@ def broker_lines(rows: list[dict[str, Any]]) -> list[str]:
         levels = sorted({level for levels in r["durability_levels"].values() for level in levels})
         table.append(
             [
-                r["name"], r["product"], r["version"], ", ".join(map(str, r["nodes"])), " ".join(levels),
+                r["name"], r["product"], r["version"], ", ".join(map(str, r["nodes"])) or "endpoint", " ".join(levels),
                 "yes" if r["installed"] else "no", "yes" if r["runs_here"] else "no", r["reason"],
             ]
         )  # fmt: skip
