@@ -92,6 +92,7 @@ def _overview(brokers: Mapping[str, Broker]) -> Iterable[str]:
 
 _POWERS = {
     "partitions": "partitions",
+    "ordered": "order within a lane",
     "groups": "groups",
     "competing_consumers": "competing consumers",
     "keeps_backlog": "keeps a backlog",

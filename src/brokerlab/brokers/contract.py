@@ -30,6 +30,7 @@ class Capabilities:
     durability_levels: dict[int, tuple[Durability, ...]]  # by number of nodes, of clusters that the user runs too
     acknowledgement: str  # one sentence: what an acknowledgement promises
     partitions: bool = True  # a destination can have more than one, each ordered by itself
+    ordered: bool = True  # messages of a lane arrive in the order in which they were sent
     groups: bool = True  # independent groups each see every message
     competing_consumers: bool = True  # consumers of one group share the messages
     keeps_backlog: bool = True  # a group made before the messages gets all of them, though its consumers come after

@@ -31,6 +31,7 @@ BROKERS = {
     "pulsar": "brokerlab.brokers.pulsar.broker",
     "activemq": "brokerlab.brokers.activemq.broker",
     "redpanda": "brokerlab.brokers.redpanda.broker",
+    "sqs": "brokerlab.brokers.sqs.broker",
     "memory": "brokerlab.brokers.memory.broker",
     "faulty": "brokerlab.brokers.faulty.broker",
 }

@@ -25,6 +25,13 @@ def setting_problems(cell: CellPlan, broker_settings: Known, client_settings: Kn
     return found
 
 
+def not_with_an_endpoint(cell: CellPlan, names: Iterable[str]) -> list[CellProblem]:
+    """One for each of these broker settings that is given, where the servers are not started here."""
+    said = "is of a server that is started here; leave it out with --endpoint"
+    given = {name: cell.broker_settings[name] for name in names if cell.endpoint and name in cell.broker_settings}
+    return [CellProblem(("broker_settings", name), said, value) for name, value in given.items()]
+
+
 def unknown_names(field: str, given: Iterable[str], known: Collection[str]) -> list[CellProblem]:
     """For each name that is not known, the nearest that is. `field` is broker_settings or client_settings."""
     return [_unknown(field, name, known) for name in given if name not in known]

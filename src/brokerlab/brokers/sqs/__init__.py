@@ -1,0 +1,1 @@
+"""Amazon SQS by its JSON protocol; ElasticMQ where no other is given."""

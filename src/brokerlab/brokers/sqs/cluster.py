@@ -1,0 +1,96 @@
+"""ElasticMQ as a child process on loopback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.http_link import HttpLink
+from brokerlab.brokers.kit.java import NOT_OURS, java_command, write_java_files
+from brokerlab.brokers.kit.jolokia import (
+    JVM_FIGURES,
+    agent_and_jars,
+    agent_option,
+    policy,
+    readable_by,
+    write_agent_files,
+)
+from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet
+from brokerlab.brokers.kit.recipes import JavaServer
+from brokerlab.brokers.sqs.admin import SqsAdmin
+from brokerlab.brokers.sqs.protocol import queue_name, requests_to
+from brokerlab.brokers.sqs.settings import server_settings
+from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.processes.process import inherited_environment
+
+NAME = "elasticmq-1"
+_HEAP_MB = 1024
+_READY = "brokerlab_ready"
+
+
+class ElasticCluster(LocalCluster):
+    """One node; see brokers.contract.Cluster."""
+
+    def __init__(self, cell: CellPlan, server: JavaServer, directory: Path, logs: Path) -> None:
+        super().__init__(cell, directory, logs, ports=3)
+        self._port, self._statistics_port, self._jolokia_port = self._held.numbers
+        self._home = self._directory / NAME
+        agent, jars = agent_and_jars(server.jars)
+        options = [
+            *(f"-Xms{_HEAP_MB}m", f"-Xmx{_HEAP_MB}m"),
+            f"-Dconfig.file={self._home / 'elasticmq.conf'}",
+            agent_option(agent, self._home),
+        ]
+        command = java_command(server.java.path, jars, self._home, options, ["org.elasticmq.server.Main"])
+        self._processes = [self._server(NAME, command, inherited_environment(cell.security, *NOT_OURS))]
+
+    def start(self) -> None:
+        write_java_files(self._home)
+        storage = server_settings(self._cell.broker_settings)["storage"]
+        text = configuration(self._port, self._statistics_port, self._home if storage == "file" else None)
+        (self._home / "elasticmq.conf").write_text(text)
+        write_agent_files(self._home, self._jolokia_port, policy(readable_by(JVM_FIGURES)), None, None)
+        self._processes[0].start()
+
+    def wait_ready(self, deadline_mono_ns: int) -> None:
+        self._wait("an answer to SendMessage", self._written, deadline_mono_ns)
+
+    def _written(self) -> bool:
+        admin, requests = SqsAdmin(self.endpoint(), self._cell), requests_to(self.endpoint())
+        with not_yet():
+            admin.create((_READY,), 1, ())
+            with HttpLink.session(self.endpoint()) as link:
+                url = requests.call(link, "GetQueueUrl", QueueName=queue_name(_READY, 0))["QueueUrl"]
+                sent = requests.call(link, "SendMessage", QueueUrl=url, MessageBody="ready?")
+            admin.delete((_READY,), ())
+        return "MessageId" in sent
+
+    def endpoint(self) -> Endpoint:
+        return self._endpoint([self._port])
+
+    def nodes(self) -> tuple[NodeInfo, ...]:
+        urls = {
+            "statistics": f"http://{HOST}:{self._statistics_port}/statistics/queues",
+            "jolokia": f"http://{HOST}:{self._jolokia_port}/jolokia/",
+        }
+        return tuple(NodeInfo(p.name, p.pid, urls) for p in self._processes)
+
+
+def configuration(port: int, statistics_port: int, kept_in: Path | None) -> str:
+    """elasticmq.conf. Queues and messages are kept in files of `kept_in`, if there is one."""
+    kept = ""
+    if kept_in is not None:
+        queues, messages = (
+            str(kept_in / name).replace("\\", "\\\\").replace('"', '\\"') for name in ("queues.conf", "messages")
+        )
+        kept = (
+            f'queues-storage {{ enabled = true, path = "{queues}" }}\n'
+            f'messages-storage {{ enabled = true, uri = "jdbc:h2:{messages}" }}\n'
+        )
+    return (
+        'include classpath("application.conf")\n'
+        f'node-address {{ protocol = http, host = "{HOST}", port = {port}, context-path = "" }}\n'
+        f'rest-sqs {{ enabled = true, bind-hostname = "{HOST}", bind-port = {port}, sqs-limits = strict }}\n'
+        f'rest-stats {{ enabled = true, bind-hostname = "{HOST}", bind-port = {statistics_port} }}\n'
+        f"{kept}"
+    )

@@ -1,0 +1,44 @@
+"""What a cell's settings mean for SQS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from brokerlab.brokers.contract import CellProblem, ComputedDurability
+from brokerlab.brokers.kit.setting_checks import not_with_an_endpoint, one_of, setting_problems, whole_number
+from brokerlab.model.plan import CellPlan, Durability
+
+SERVER = {"visibility_timeout_s": whole_number(43_200), "storage": one_of("memory", "file")}
+SERVER_DEFAULTS = {
+    "visibility_timeout_s": "30",  # what was received and not deleted comes again after this
+    "storage": "memory",  # ElasticMQ's: whether it keeps messages in a file besides
+}
+CLIENT = {
+    "connections": whole_number(256),
+    "polls": whole_number(64),
+    "wait_s": whole_number(20),
+    "prefetch": whole_number(),
+}
+CLIENT_DEFAULTS = {
+    "connections": "8",  # of a producer: batches under way
+    "polls": "2",  # of a consumer, open on each queue
+    "wait_s": "1",  # how long a poll waits for the first message; a closing consumer waits as long
+    "prefetch": "100",  # with so many messages at hand no more are asked for
+}
+
+
+def server_settings(given: Mapping[str, str]) -> dict[str, str]:
+    return {**SERVER_DEFAULTS, **given}
+
+
+def client_settings(given: Mapping[str, str]) -> dict[str, int]:
+    return {name: int(value) for name, value in {**CLIENT_DEFAULTS, **given}.items()}
+
+
+def planned_durability(cell: CellPlan) -> ComputedDurability:
+    """Always the weakest: see admin.SqsAdmin.durability."""
+    return ComputedDurability(Durability.L4, {"storage": server_settings(cell.broker_settings)["storage"]})
+
+
+def problems(cell: CellPlan) -> list[CellProblem]:
+    return setting_problems(cell, SERVER, CLIENT) + not_with_an_endpoint(cell, ["storage"])
