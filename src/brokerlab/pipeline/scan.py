@@ -161,15 +161,18 @@ def read_parts(table: Table, parts: Sequence[FilePart], damaged: Callable[[str, 
     """The rows of these files with all columns of the table, many files together. For a file that cannot be read to its
     end `damaged` is called with (path, reason), and none of its rows is among them."""
     waiting: list[tuple[pa.Table, tuple[str, int, int]]] = []
+    count = 0
     for part in parts:
         try:
             rows, first = _read(table, part)
-            waiting.append((rows, (part.path, first, len(rows))))
         except (pa.ArrowException, OSError, ValueError) as e:
             damaged(part.path, " ".join(str(e).split())[:200])
-        if sum(len(rows) for rows, _ in waiting) >= ROWS_AT_ONCE:
+            continue
+        waiting.append((rows, (part.path, first, len(rows))))
+        count += len(rows)
+        if count >= ROWS_AT_ONCE:
             yield _chunk(waiting)
-            waiting = []
+            waiting, count = [], 0
     if waiting:
         yield _chunk(waiting)
 
