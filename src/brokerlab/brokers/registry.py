@@ -30,6 +30,7 @@ BROKERS = {
     "valkey-cluster": "brokerlab.brokers.redis.broker:VALKEY_CLUSTER",
     "pulsar": "brokerlab.brokers.pulsar.broker",
     "activemq": "brokerlab.brokers.activemq.broker",
+    "artemis": "brokerlab.brokers.artemis.broker",
     "redpanda": "brokerlab.brokers.redpanda.broker",
     "sqs": "brokerlab.brokers.sqs.broker",
     "memory": "brokerlab.brokers.memory.broker",

@@ -151,7 +151,8 @@ def lock_lines(roots: Sequence[str], alone: Sequence[str], scratch: Path) -> lis
     context = _context(scratch)
     # "!": without it jgo lets every root manage the versions of all others, and one root's parent gave another the
     # client of 3.9. With it the closure is the one Maven itself computes.
-    inputs, closure = context.resolver.resolve([context.create_dependency(f"{root}!") for root in roots])
+    wanted = [context.create_dependency(f"{root}!") for root in roots]
+    inputs, closure = context.resolver.resolve(wanted) if wanted else ([], [])  # it takes no empty list
     chosen = [d.artifact for d in (*inputs, *closure) if d.scope in (None, "", "compile", "runtime")]
     for coordinate in alone:
         group, name, version, classifier, extension = parse_coordinate(coordinate)

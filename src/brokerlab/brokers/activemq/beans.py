@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from brokerlab.brokers.activemq.settings import SERVER
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.jolokia import JVM_FIGURES, Figure, Jolokia, JolokiaProbe, Values, readable_by
+from brokerlab.brokers.kit.jolokia import JVM_FIGURES, Figure, Jolokia, JolokiaProbe, Values, asking_beans, readable_by
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 
@@ -53,11 +53,8 @@ class Beans:
     def _read(self, pattern: str, attributes: Sequence[str]) -> dict[str, Values]:
         if self._jolokia is None:
             return {}
-        try:
+        with asking_beans("ActiveMQ"):
             return self._jolokia.read(pattern, attributes)
-        except OSError as e:
-            hint = "check user and password" if isinstance(e, PermissionError) else "is this Jolokia's address?"
-            raise BrokerError(f"ActiveMQ's management beans cannot be read: {e}", hint=hint) from e
 
     def broker(self) -> Values:
         return next(iter(self._read(_BROKER, _OF_BROKER).values()), {})
@@ -85,10 +82,8 @@ class Beans:
         (broker,) = self._read(_BROKER, _OF_BROKER)
         for kind, removal in _REMOVALS.items():
             for name in self.of(destination, kind):
-                try:
+                with asking_beans("ActiveMQ"):
                     self._jolokia.call(broker, removal, name)
-                except OSError as e:
-                    raise BrokerError(f"{name} cannot be deleted: {e}") from e
 
 
 def _belongs(name: str, destination: str) -> bool:

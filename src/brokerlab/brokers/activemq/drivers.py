@@ -6,7 +6,6 @@ from brokerlab.brokers.activemq.beans import Beans
 from brokerlab.brokers.activemq.settings import client_settings, queue_name, topic_name
 from brokerlab.brokers.kit.outcomes import OutcomeTable
 from brokerlab.brokers.kit.stomp_drivers import StompConsumer, StompProducer
-from brokerlab.errors import BrokerError
 from brokerlab.model.plan import AgentPlan
 
 # By the exception that ActiveMQ names. What fails later than these may be in the queues of some groups.
@@ -36,10 +35,5 @@ class ActiveConsumer(StompConsumer):
     def _subscriptions(self) -> list[dict[str, str]]:
         return [{"destination": f"/queue/{q}", "activemq.prefetchSize": self._prefetch} for q in self._queues]
 
-    def remaining(self) -> int | None:
-        """What the broker holds, delivered or not; what is acknowledged automatically it holds no more."""
-        try:
-            waiting = self._beans.waiting(self._group, self._queues)
-        except BrokerError:
-            return None
-        return None if waiting is None else waiting + (self._held() if self._automatic else 0)
+    def _waiting(self) -> int | None:
+        return self._beans.waiting(self._group, self._queues)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit.durability import level_of, wants_fsync
 from brokerlab.brokers.kit.setting_checks import TRUE_OR_FALSE, one_of, setting_problems, whole_number
+from brokerlab.brokers.kit.stomp_settings import STOMP_CLIENT, stomp_settings
 from brokerlab.model.plan import CellPlan
 
 STRATEGY = "journalDiskSyncStrategy"
@@ -16,12 +17,8 @@ SERVER = {  # attributes of KahaDB
     **dict.fromkeys(_NUMBERS, whole_number()),
     "concurrentStoreAndDispatchQueues": TRUE_OR_FALSE,
 }
-CLIENT = {"persistent": TRUE_OR_FALSE, "prefetch": whole_number(), "pending_bytes": whole_number()}
-CLIENT_DEFAULTS = {
-    "persistent": "true",  # whether KahaDB keeps messages at all
-    "prefetch": "2000",  # unacknowledged messages a consumer may hold of each queue
-    "pending_bytes": str(1 << 20),  # more unsent bytes than this and `send` takes fewer
-}
+CLIENT = {**STOMP_CLIENT, "prefetch": whole_number()}
+PREFETCH = "2000"  # unacknowledged messages a consumer may hold of each queue
 DEFAULT_GROUP = "default"  # where messages go when no group was asked for: nothing is lost meanwhile
 
 
@@ -39,7 +36,7 @@ def store_settings(cell: CellPlan) -> dict[str, str]:
 
 
 def client_settings(given: Mapping[str, str]) -> dict[str, str]:
-    return {**CLIENT_DEFAULTS, **given}
+    return stomp_settings(given, prefetch=PREFETCH)
 
 
 def durability_of(strategy: str, persistent: str) -> ComputedDurability:

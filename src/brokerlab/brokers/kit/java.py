@@ -23,13 +23,15 @@ def java_command(
     ]
 
 
-def write_java_files(home: Path) -> None:
-    """A place for temporary files; and what is logged goes to standard output, which the process's log file receives."""
+def write_java_files(home: Path, silent: Sequence[str] = ()) -> None:
+    """A place for temporary files; and what is logged, but by `silent` loggers, goes to standard output, which the
+    process's log file receives."""
+    quiet = "".join(f"logger.silent{i}.name={name}\nlogger.silent{i}.level=OFF\n" for i, name in enumerate(silent))
     (home / "tmp").mkdir(parents=True, exist_ok=True)
     (home / "log4j2.properties").write_text(
         "appender.out.type=Console\nappender.out.name=out\nappender.out.layout.type=PatternLayout\n"
         "appender.out.layout.pattern=%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p %c{1}: %m%n\n"
-        "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=out\n"
+        f"rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=out\n{quiet}"
     )
 
 

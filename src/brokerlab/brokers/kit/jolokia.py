@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from brokerlab.brokers.kit.http_reader import ask, basic_login
 from brokerlab.brokers.kit.java import properties
 from brokerlab.brokers.kit.local import write_private
 from brokerlab.brokers.kit.wire import credentials, tls_context
+from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Security
 
 # Our agents answer only requests that say they come from here: a page in a browser cannot say so. Products that let in
@@ -66,10 +68,26 @@ class Jolokia:
         found: dict[str, Values] = answer["value"]
         return found
 
-    def call(self, bean: str, operation: str, *arguments: str) -> None:
-        (answer,) = self.ask([{"type": "exec", "mbean": bean, "operation": operation, "arguments": list(arguments)}])
-        if answer.get("status") != 200:
-            raise OSError(str(answer.get("error")))
+    def call(self, bean: str, operation: str, *arguments: object) -> None:
+        self.call_each(bean, operation, [arguments])
+
+    def call_each(self, bean: str, operation: str, calls: Sequence[Sequence[object]]) -> None:
+        """Call the operation with each of these arguments; they go together, and all are tried."""
+        request = {"type": "exec", "mbean": bean, "operation": operation}
+        answers = self.ask([{**request, "arguments": list(arguments)} for arguments in calls]) if calls else []
+        for answer in answers:
+            if answer.get("status") != 200:
+                raise OSError(str(answer.get("error")))
+
+
+@contextmanager
+def asking_beans(product: str) -> Iterator[None]:
+    """Turns a Jolokia's OSError into a BrokerError that says what to do."""
+    try:
+        yield
+    except OSError as e:
+        hint = "check user and password" if isinstance(e, PermissionError) else "is this Jolokia's address?"
+        raise BrokerError(f"{product}'s management beans do not answer, or refuse: {e}", hint=hint) from e
 
 
 @dataclass(frozen=True)

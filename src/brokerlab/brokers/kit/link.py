@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Self
 
-from brokerlab.brokers.kit.wire import Wire, addresses_from, credentials
+from brokerlab.brokers.kit.wire import Wire, addresses_from, credentials, wait_any
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint, Security
 
@@ -121,6 +121,11 @@ class Link(ABC):
 
     def wait(self, seconds: float) -> None:
         self._wire.wait(seconds)
+
+    @staticmethod
+    def wait_any(links: Sequence[Link], seconds: float) -> None:
+        """Until one of them has something to read, or can write what is unsent; `seconds` at most."""
+        wait_any([link._wire for link in links], seconds)
 
     def _read_or_wait(self, until: float, awaited: str) -> None:
         """One turn of waiting for an answer."""

@@ -14,6 +14,7 @@ from brokerlab.errors import EndpointOnlyError, InstallError
 if TYPE_CHECKING:
     from brokerlab.install.debian import DebianRelease, DebianRoot
     from brokerlab.install.java import Java
+    from brokerlab.install.maven import Artifact
 
 
 @dataclass(frozen=True)
@@ -246,3 +247,44 @@ class FromMaven(Recipe):
 
         need_java(progress)
         install_artifacts(read_lock(self.lock_file), progress)
+
+
+@dataclass(frozen=True)
+class FromMavenArchive(FromMaven):
+    """`programs` is a JavaServer with the jars in the folder `lib` of the lock's one archive, which is unpacked, and then
+    those that the lock names themselves."""
+
+    def _jars(self) -> tuple[Path, ...] | None:
+        from brokerlab.install.maven import missing
+
+        archive, others = self._parts()
+        inside = sorted(self._unpacked(archive).glob("*/lib/*.jar"))
+        return None if not inside or missing(others) else (*inside, *(a.path for a in others))
+
+    def fetch(self, progress: Progress) -> None:
+        import tarfile
+
+        from brokerlab.install.cache import exclusive, new_directory
+        from brokerlab.install.tar import unpack
+
+        if self.found() is None:
+            super().fetch(progress)
+        archive, _ = self._parts()
+        directory = self._unpacked(archive)
+        with exclusive(directory):
+            if not directory.is_dir():
+                with new_directory(directory) as temporary, tarfile.open(archive.path) as packed:
+                    unpack(packed, temporary)
+        progress(self.broker, 1.0)
+
+    def _parts(self) -> tuple[Artifact, list[Artifact]]:
+        from brokerlab.install.maven import read_lock
+
+        artifacts = read_lock(self.lock_file)
+        (archive,) = (a for a in artifacts if a.extension == "tar.gz")
+        return archive, [a for a in artifacts if a is not archive]
+
+    def _unpacked(self, archive: Artifact) -> Path:
+        from brokerlab.install.cache import entry
+
+        return entry(self.broker, f"{archive.version}-{archive.sha256[:16]}")

@@ -7,12 +7,14 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.brokers.kit.link import Link, RefusedError
 from brokerlab.brokers.kit.settling import Settling
 from brokerlab.brokers.kit.unconfirmed import Unconfirmed
 from brokerlab.errors import BrokerError
-from brokerlab.model.blocks import UNKNOWN, Block, Deliveries, Settlements, no_deliveries
+from brokerlab.model.blocks import UNKNOWN, Block, Deliveries, Int64s, Settlements, no_deliveries
 from brokerlab.model.plan import AgentPlan
 
 RECONNECT_EVERY_S = 0.2
@@ -35,6 +37,11 @@ class Reconnecting(ABC, Generic[AnyLink]):
         self._address = number  # which of the endpoint's addresses is connected to
         self._link: AnyLink | None = None
         self._retry_at = 0.0
+
+    @property
+    def link(self) -> AnyLink | None:
+        """The connection, where there is one now."""
+        return self._link
 
     @abstractmethod
     def _begin(self, link: AnyLink) -> None:
@@ -114,20 +121,27 @@ class ReconnectingProducer(Reconnecting[AnyLink]):
         """Frames for these messages, which will be sent: their numbers in the protocol are taken."""
 
     def send(self, block: Block) -> int:
-        link = self._link
-        if len(block) == 0 or link is None:
+        taken = self.taking(block)
+        if taken:
+            self.publish(block.first(taken), np.arange(block.first_index, block.first_index + taken))
+        return taken
+
+    def taking(self, block: Block) -> int:
+        """How many of these `send` would take now."""
+        if len(block) == 0 or self._link is None:
             return 0
-        room = self._room(link)
-        if room <= 0:
-            return 0
-        some = block.first(block.fitting(room, self._overhead_bytes))
-        data = self._encode(some)
-        self._unconfirmed.add(some.first_index, len(some))
+        room = self._room(self._link)
+        return min(len(block), block.fitting(room, self._overhead_bytes)) if room > 0 else 0
+
+    def publish(self, block: Block, indices: Int64s) -> None:
+        """Send messages with these numbers, no more than `taking` has just said."""
+        assert self._link is not None
+        data = self._encode(block)
+        self._unconfirmed.add_numbers(indices)
         try:
-            link.write(data)
+            self._link.write(data)
         except OSError as e:
             self._lose(e)
-        return len(some)
 
     def settled(self) -> Settlements:
         if self._link is None:
@@ -165,6 +179,14 @@ class ReconnectingConsumer(Reconnecting[AnyLink], Generic[AnyLink, Part]):
         self._automatic = plan.consumers.acknowledge == "automatic"
         self._arrived: deque[Part] = deque()
         self._lost_at = 0.0
+
+    @abstractmethod
+    def acknowledge(self, deliveries: Deliveries) -> None:
+        """See brokers.contract.Consumer."""
+
+    @abstractmethod
+    def remaining(self) -> int | None:
+        """See brokers.contract.Consumer."""
 
     @abstractmethod
     def _hand_out(self, most: int) -> Deliveries:

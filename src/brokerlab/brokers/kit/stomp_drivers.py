@@ -12,8 +12,9 @@ import numpy as np
 from brokerlab.brokers.kit.outcomes import OutcomeTable
 from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer, ReconnectingProducer
 from brokerlab.brokers.kit.stomp_frames import Frame, SendEncoder, acknowledgements
-from brokerlab.brokers.kit.stomp_link import StompLink, refusal
+from brokerlab.brokers.kit.stomp_link import StompLink, error_name, refusal
 from brokerlab.brokers.kit.unconfirmed import Unconfirmed
+from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED, Block, Deliveries
 from brokerlab.model.plan import AgentPlan
 
@@ -24,8 +25,8 @@ _MODES = {"automatic": "auto", "batch": "client", "each": "client-individual"}
 class StompProducer(ReconnectingProducer[StompLink]):
     """See brokers.contract.Producer. A SEND frame for each message, settled by its receipt.
 
-    `destinations` are by the cell's partition numbers; `headers` go with every frame; `outcomes` knows the words that the
-    body of an ERROR frame may begin with, up to a colon.
+    `destinations` are by the cell's partition numbers; `headers` go with every frame; `outcomes` knows what
+    `error_name` may find.
     """
 
     link_class = StompLink
@@ -64,7 +65,7 @@ class StompProducer(ReconnectingProducer[StompLink]):
         receipt = error.header(b"receipt-id")
         if receipt is None or not receipt.isdigit():
             raise refusal(error)
-        outcome = self._outcomes.of(error.body.partition(b":")[0].decode(errors="replace"))
+        outcome = self._outcomes.of(error_name(error))
         self._settling.add(self._unconfirmed.confirm(np.array([int(receipt)])), outcome, str(refusal(error)))
 
 
@@ -78,7 +79,7 @@ class Chunk:
 
 
 class StompConsumer(ReconnectingConsumer[StompLink, Chunk]):
-    """See brokers.contract.Consumer; `remaining` is the folder's: STOMP cannot ask for it."""
+    """See brokers.contract.Consumer."""
 
     link_class = StompLink
     path = _PATH
@@ -107,9 +108,19 @@ class StompConsumer(ReconnectingConsumer[StompLink, Chunk]):
             [f.body for f in chunk.frames], chunk.at_mono_ns, redelivered=again, token=chunk
         )
 
-    def _held(self) -> int:
-        """Messages that have come and were not handed out."""
-        return sum(len(chunk.frames) for chunk in self._arrived)
+    @abstractmethod
+    def _waiting(self) -> int | None:
+        """Messages that the broker holds, delivered or not; None where it does not say. STOMP cannot ask for it: may raise
+        BrokerError where the folder's way does not work either."""
+
+    def remaining(self) -> int | None:
+        """What is acknowledged automatically the broker holds no more."""
+        try:
+            waiting = self._waiting()
+        except BrokerError:
+            return None
+        here = sum(len(chunk.frames) for chunk in self._arrived) if self._automatic else 0
+        return None if waiting is None else waiting + here
 
     def acknowledge(self, deliveries: Deliveries) -> None:
         chunk = deliveries.token

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 
@@ -16,6 +17,12 @@ def refusal(error: Frame) -> RefusedError:
     """What an ERROR frame says, in one line."""
     said = (error.header(b"message") or error.body.partition(b"\n")[0]).decode(errors="replace").replace("\\c", ":")
     return RefusedError(said, _WRONG_PASSWORD if "password is invalid" in said else _OTHER)
+
+
+def error_name(error: Frame) -> str:
+    """The word that an ERROR frame begins with: its body, or its message where it has none."""
+    said = (error.body or error.header(b"message") or b"").decode(errors="replace")
+    return re.split(r"[:\s]", said, maxsplit=1)[0]
 
 
 def _ignore(_: object) -> None:

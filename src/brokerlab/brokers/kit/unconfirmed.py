@@ -19,10 +19,15 @@ class Unconfirmed:
 
     def add(self, first_index: int, count: int) -> None:
         """The next `count` tags stand for messages first_index, first_index + 1, ..."""
+        self.add_numbers(np.arange(first_index, first_index + count))
+
+    def add_numbers(self, indices: Int64s) -> None:
+        """The next tags stand for messages with these numbers."""
+        count = len(indices)
         while self._next + count - self._lowest > len(self._open):
             self._grow()
         slots = np.arange(self._next, self._next + count) & (len(self._open) - 1)
-        self._indices[slots] = np.arange(first_index, first_index + count)
+        self._indices[slots] = indices
         self._open[slots] = True
         self._next += count
 

@@ -71,6 +71,12 @@ class Consumer(ReconnectingConsumer[Any, str]):
             self.failures -= 1
             raise self.failure
 
+    def acknowledge(self, deliveries: Deliveries) -> None:
+        raise NotImplementedError
+
+    def remaining(self) -> int | None:
+        raise NotImplementedError
+
     def _hand_out(self, most: int) -> Deliveries:  # noqa: ARG002
         assert self._link is not None
         self.handed.append(self._arrived.popleft())

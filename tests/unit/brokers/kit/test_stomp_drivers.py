@@ -156,6 +156,16 @@ def test_an_error_that_names_a_receipt_settles_that_message_only(server: Server,
     made.close(time.monotonic_ns() + 10**10)
 
 
+def test_an_error_without_a_body_is_known_by_the_first_word_of_its_message(server: Server) -> None:
+    server.answer = lambda received: frame(
+        "ERROR", {"receipt-id": (received.header(b"receipt") or b"").decode(), "message": "not.Allowed to send"}
+    )
+    made = producer(server)
+    made.send(block(2))
+    assert settle(made, 2) == ({0: REJECTED, 1: REJECTED}, Counter({"not.Allowed to send": 2}))
+    made.close(time.monotonic_ns() + 10**10)
+
+
 def test_an_error_without_a_receipt_makes_all_that_is_open_unknown_and_the_connection_is_made_again(
     server: Server,
 ) -> None:
@@ -182,7 +192,9 @@ def test_a_password_that_is_wrong_is_said(server: Server) -> None:
 
 
 class Consumer(StompConsumer):
-    """Of two queues; it can never say what remains."""
+    """Of two queues."""
+
+    waiting: int | None = None  # what its broker says
 
     def __init__(self, server: Server, acknowledge: str) -> None:
         super().__init__(plan(server, acknowledge), 0)
@@ -191,8 +203,10 @@ class Consumer(StompConsumer):
     def _subscriptions(self) -> list[dict[str, str]]:
         return [{"destination": "/queue/a"}, {"destination": "/queue/b"}]
 
-    def remaining(self) -> int | None:
-        return None
+    def _waiting(self) -> int | None:
+        if self.waiting is not None and self.waiting < 0:
+            raise BrokerError("no answer")
+        return self.waiting
 
 
 def messages(count: int) -> bytes:
@@ -230,6 +244,23 @@ def test_a_consumer_acknowledges_as_it_was_asked_to(
         link.call("BEGIN", {"transaction": "t"})  # the server has read everything before it
         acks = [f.header(b"id") for f in server.frames if f.command == b"ACK"]
         assert acks == [ack for some in acknowledged[: part + 1] for ack in some]
+    made.close(time.monotonic_ns() + 10**10)
+
+
+@pytest.mark.parametrize(
+    ("acknowledge", "waiting", "remaining"),
+    [("batch", 6, 6), ("automatic", 2, 5), ("batch", None, None), ("automatic", None, None), ("batch", -1, None)],
+)
+def test_what_remains_is_what_the_broker_holds_and_what_only_the_consumer_holds(
+    server: Server, acknowledge: str, waiting: int | None, remaining: int | None
+) -> None:
+    server.answer = lambda received: messages(6) if received.command == b"SEND" else b""
+    made = Consumer(server, acknowledge)
+    assert made.link is not None
+    made.link.write(frame("SEND", {}))
+    assert len(made.receive(3, time.monotonic_ns() + int(PATIENCE_S * 1e9))) == 3
+    made.waiting = waiting
+    assert made.remaining() == remaining
     made.close(time.monotonic_ns() + 10**10)
 
 
