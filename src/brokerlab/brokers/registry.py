@@ -33,6 +33,7 @@ BROKERS = {
     "artemis": "brokerlab.brokers.artemis.broker",
     "redpanda": "brokerlab.brokers.redpanda.broker",
     "sqs": "brokerlab.brokers.sqs.broker",
+    "rocketmq": "brokerlab.brokers.rocketmq.broker",
     "memory": "brokerlab.brokers.memory.broker",
     "faulty": "brokerlab.brokers.faulty.broker",
 }

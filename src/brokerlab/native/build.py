@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from brokerlab.errors import MachineError
@@ -47,7 +48,12 @@ def built_library() -> Path:
     sources = sorted(directory.glob("*.c"))
     if not sources:
         raise MachineError(f"no C sources in {directory}")
-    target = cache_directory() / "native" / f"brokerlab-{_fingerprint([*sources, *sorted(directory.glob('*.h'))])}.so"
+    return compiled("brokerlab", sources, sorted(directory.glob("*.h")))
+
+
+def compiled(name: str, sources: list[Path], headers: Sequence[Path] = ()) -> Path:
+    """A shared library of these sources, compiled now if it is not in the cache. Raises MachineError with the reason."""
+    target = cache_directory() / "native" / f"{name}-{_fingerprint([*sources, *headers])}.so"
     if target.exists():
         return target
     cc = compiler()

@@ -33,6 +33,12 @@ def test_held_ports_are_different_and_a_server_may_listen_there_again_and_again(
             server.accept()[0].close()
 
 
+def test_a_port_and_the_one_below_it_are_both_held() -> None:
+    held = HeldPorts(20, also_below=2)
+    assert len({port - below for port in held.numbers for below in (0, 2)}) == 40
+    assert not any(can_be_bound(port - below) for port in held.numbers for below in (0, 2))
+
+
 def test_two_clusters_never_share_one() -> None:
     clusters = [HeldPorts(20) for _ in range(40)]
     assert len({port for held in clusters for port in held.numbers}) == 800

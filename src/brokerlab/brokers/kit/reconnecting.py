@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -93,6 +94,10 @@ class Reconnecting(ABC, Generic[AnyLink]):
             return e
         return None
 
+    def watched(self) -> list[tuple[int, bool]]:
+        """See brokers.contract.Watchable."""
+        return [] if self._link is None else [self._link.watched()]
+
     def close(self, deadline_mono_ns: int) -> None:
         if self._link is not None:
             self._link.close(deadline_mono_ns)
@@ -103,6 +108,7 @@ class Reconnecting(ABC, Generic[AnyLink]):
 class ReconnectingProducer(Reconnecting[AnyLink]):
     """See brokers.contract.Producer. A lost connection makes what is open unknown, and is made again."""
 
+    path: str
     _overhead_bytes: int  # of each message, beside its payload
 
     def __init__(self, plan: AgentPlan, number: int, pending_bytes: int) -> None:
@@ -156,9 +162,6 @@ class ReconnectingProducer(Reconnecting[AnyLink]):
 
     def _pumped(self, link: AnyLink) -> None:
         """What could be sent was sent: for protocols in which that settles a message."""
-
-    def watched(self) -> list[tuple[int, bool]]:
-        return [] if self._link is None else [self._link.watched()]
 
     def _lose(self, error: OSError) -> None:
         said = f"closed by the server: {error}" if isinstance(error, RefusedError) else "connection lost"
@@ -227,6 +230,13 @@ class ReconnectingConsumer(Reconnecting[AnyLink], Generic[AnyLink, Part]):
             return
         try:
             self._link.pump()
+        except OSError:
+            self._lose()
+
+    def _or_lose(self, action: Callable[[], None]) -> None:
+        """Do what may find that the connection is lost."""
+        try:
+            action()
         except OSError:
             self._lose()
 

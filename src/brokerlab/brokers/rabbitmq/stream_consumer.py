@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,12 +123,6 @@ class StreamConsumer(ReconnectingConsumer[stream.StreamLink, tuple[int, Arrived]
         name = self._streams[token.number]
         content = stream.text(self._group) + stream.text(name) + struct.pack(">Q", token.offset)
         self._or_lose(lambda: token.link.send(stream.STORE_OFFSET, content))
-
-    def _or_lose(self, action: Callable[[], None]) -> None:
-        try:
-            action()
-        except OSError:
-            self._lose()
 
     def remaining(self) -> int | None:
         """What came and is not acknowledged, exactly, and how far ahead the last chunk that a quorum has ends. The latter

@@ -1,0 +1,1 @@
+"""Apache RocketMQ over its remoting protocol."""
