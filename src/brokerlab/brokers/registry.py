@@ -31,6 +31,7 @@ BROKERS = {
     "pulsar": "brokerlab.brokers.pulsar.broker",
     "activemq": "brokerlab.brokers.activemq.broker",
     "artemis": "brokerlab.brokers.artemis.broker",
+    "mongodb": "brokerlab.brokers.mongodb.broker",
     "redpanda": "brokerlab.brokers.redpanda.broker",
     "sqs": "brokerlab.brokers.sqs.broker",
     "rocketmq": "brokerlab.brokers.rocketmq.broker",

@@ -19,13 +19,14 @@ class Settling:
         self._single: tuple[list[int], list[int], list[int]] = ([], [], [])  # index, outcome, time of one message each
         self._errors: dict[str, int] = {}
 
-    def add(self, indices: Int64s, outcome: int, error: str | None = None) -> None:
-        """Messages that share an outcome; `error` is its kind where they were not acknowledged."""
+    def add(self, indices: Int64s, outcome: int, error: str | None = None, at_ns: int | None = None) -> None:
+        """Messages that share an outcome; `error` is its kind where they were not acknowledged, `at_ns` when that was
+        learnt, if not now."""
         if len(indices) == 0:
             return
         self._indices.append(indices)
         self._outcomes.append(outcome)
-        self._at_ns.append(time.monotonic_ns())
+        self._at_ns.append(time.monotonic_ns() if at_ns is None else at_ns)
         if error is not None:
             self._errors[error] = self._errors.get(error, 0) + len(indices)
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import signal
-import subprocess
 from pathlib import Path
 
 import psycopg
 
 from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.database import little_environment, make_database, password_line, run_as
 from brokerlab.brokers.kit.local import HOST, LocalCluster, write_private
 from brokerlab.brokers.postgresql.configuration import (
     AUTHENTICATION_NONE,
     AUTHENTICATION_PASSWORD,
     AUTHENTICATION_TLS,
     follow_line,
-    password_line,
     server_file,
 )
 from brokerlab.brokers.postgresql.connection import USER, conninfo
@@ -68,14 +66,15 @@ class PostgresqlCluster(LocalCluster):
         account.give(self._directory)
         self._secure(account)
         primary = self._directory / self._names[0]
-        self._initialise(account, primary)
+        make_database(account, self._programs / "bin", primary, self._user, self._password)
         for name in self._names[1:]:
-            self._run(account, ["cp", "-R", "-p", str(primary), str(self._directory / name)], "the copy for a standby")
+            copy = ["cp", "-R", "-p", str(primary), str(self._directory / name)]
+            run_as(account, copy, self._directory, "the copy for a standby")
         for i, name in enumerate(self._names):
             self._configure(i, self._directory / name, account)
         command = [*account.prefix, str(self._programs / "bin" / "postgres"), "-D"]
         self._processes = [
-            self._server(name, [*command, str(self._directory / name)], _environment()) for name in self._names
+            self._server(name, [*command, str(self._directory / name)], little_environment()) for name in self._names
         ]
         for process in self._processes:
             process.start()
@@ -90,30 +89,6 @@ class PostgresqlCluster(LocalCluster):
             made = self._certificates.ca_file.parent
             for path in (made, *made.iterdir()):
                 account.give(path)
-
-    def _initialise(self, account: Account, home: Path) -> None:
-        program = str(self._programs / "bin" / "initdb")
-        command = [program, *("-D", str(home), "-U", self._user, "-E", "UTF8", "--no-locale")]
-        once = self._directory / "initial-password"
-        if self._password is None:
-            command += ["--auth=trust"]
-        else:
-            write_private(once, self._password + "\n")
-            account.give(once)
-            command += ["--auth=scram-sha-256", f"--pwfile={once}"]
-        try:
-            self._run(account, command, "initdb")
-        finally:
-            once.unlink(missing_ok=True)
-
-    def _run(self, account: Account, command: list[str], what: str) -> None:
-        done = subprocess.run(
-            [*account.prefix, *command],
-            cwd=self._directory, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode != 0:
-            said = "\n".join((done.stderr or done.stdout).splitlines()[-5:])
-            raise BrokerError(f"PostgreSQL could not be prepared, {what} failed:\n{said}", hint="see above")
 
     def _configure(self, i: int, home: Path, account: Account) -> None:
         text = server_file(self._ports[i], self._settings, len(self._names) - 1, self._certificates)
@@ -194,8 +169,3 @@ class PostgresqlCluster(LocalCluster):
             family = children_of(process)
             process.stop(first=STOP_FAST)
             end_all(family, CHILDREN_S)
-
-
-def _environment() -> dict[str, str]:
-    """Little: no PG* variable of the user's, and no secret."""
-    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", "TZ": "UTC"}

@@ -59,12 +59,6 @@ def follow_line(primary_port: int, number: int, user: str, password_file: Path |
     return f"primary_conninfo = {_value(' '.join(parts))}\n"
 
 
-def password_line(user: str, password: str) -> str:
-    """A line of libpq's password file, for every server and database."""
-    escaped = [text.replace("\\", "\\\\").replace(":", "\\:") for text in (user, password)]
-    return f"*:*:*:{':'.join(escaped)}\n"
-
-
 def _value(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from brokerlab.brokers.kit.database import password_line
 from brokerlab.brokers.postgresql.broker import BROKER
-from brokerlab.brokers.postgresql.configuration import follow_line, password_line, server_file
+from brokerlab.brokers.postgresql.configuration import follow_line, server_file
 from brokerlab.brokers.postgresql.settings import client_settings_of, level_of, planned_durability, settings_of
 from brokerlab.brokers.postgresql.tables import NAME_BYTES, quoted, schema_name
 from brokerlab.model import plan as model
