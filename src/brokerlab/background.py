@@ -15,7 +15,7 @@ from brokerlab.brokers import registry
 from brokerlab.brokers.contract import Broker
 from brokerlab.errors import NotFoundError, UserError
 from brokerlab.home import cache_directory
-from brokerlab.model.listener import RunListener
+from brokerlab.model.listener import SILENT, RunListener
 from brokerlab.model.plan import (
     CellPlan,
     ConsumersPlan,
@@ -39,7 +39,7 @@ def up(
     nodes: int | None = None,
     durability: str | None = None,
     security: Security | None = None,
-    listener: RunListener = lab.SILENT,
+    listener: RunListener = SILENT,
 ) -> Status:
     """Start a broker on loopback that keeps running until `down`; installs it first where necessary.
 

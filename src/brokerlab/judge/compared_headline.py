@@ -9,7 +9,7 @@ _MOST_NAMED = 4
 
 
 def headline(found: Compared) -> str:
-    """Worse: kafka received. · Better: ... · The same ... · No difference was found: ... · Cannot tell: ..."""
+    """Worse: CELL received. · Better: ... · The same ... · No difference was found: ... · Cannot tell: ..."""
     differing = [sentence for word in ("worse", "better") if (sentence := _named(found, word))]
     if differing:
         return " ".join(differing)

@@ -79,6 +79,7 @@ def _raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         (errors.UserError("wrong"), 2),
         (errors.WorkloadError([Problem("w.yaml", 3, "producers.rat", "unknown key", nearest="rate")]), 2),
         (errors.NotFoundError("no such run"), 2),
+        (errors.EndpointOnlyError("it is never started here"), 2),
         (errors.MachineError("no Java"), 3),
         (errors.InstallError("hash differs"), 3),
         (errors.DiskFullError("no space"), 3),

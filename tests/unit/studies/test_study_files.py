@@ -117,10 +117,10 @@ def test_overlays_and_scales_are_laid_over_the_workload(tmp_path: Path) -> None:
 
 def test_what_a_broker_cannot_do_or_is_absent_makes_a_cell_not_runnable(tmp_path: Path) -> None:
     text = STUDY.replace("slow: {producers.rate: 100/s}", "slow: {durability: L1}")
-    text = text.replace("fast: {producers.rate: {quick: 200/s}}", "fast: {broker: sqs}")
+    text = text.replace("fast: {producers.rate: {quick: 200/s}}", "fast: {broker: tibco}")
     folder = write_study(tmp_path, text)
     assert [p.field for p in problems(folder)] == ["experiments[0].cells.fast.broker"]
-    study = load_study(write_study(tmp_path, text.replace("scales:", "absent: {sqs: a service elsewhere}\nscales:")))
+    study = load_study(write_study(tmp_path, text.replace("scales:", "absent: {tibco: a service elsewhere}\nscales:")))
     cells = planned_cells(study, "quick", plan)
     assert cells["fast"].why_not == "a service elsewhere"
     assert "memory does not offer L1" in cells["slow"].why_not
