@@ -33,6 +33,7 @@ BROKERS = {
     "artemis": "brokerlab.brokers.artemis.broker",
     "mongodb": "brokerlab.brokers.mongodb.broker",
     "redpanda": "brokerlab.brokers.redpanda.broker",
+    "nats-streaming": "brokerlab.brokers.nats_streaming.broker",
     "sqs": "brokerlab.brokers.sqs.broker",
     "rocketmq": "brokerlab.brokers.rocketmq.broker",
     "memory": "brokerlab.brokers.memory.broker",

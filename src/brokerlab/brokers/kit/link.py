@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Self
 
-from brokerlab.brokers.kit.wire import Wire, addresses_from, credentials, wait_any
+from brokerlab.brokers.kit.wire import Wire, addresses_from, credentials, split_address, wait_any
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint, Security
 
@@ -33,13 +33,15 @@ class Link(ABC):
     listener: ClassVar[str]  # what errors call that which is connected to
     wrong_password: ClassVar[int] = -1  # the code of a RefusedError for it
     anonymous: ClassVar[tuple[str, str]] = ("", "")  # user and password where none are given
+    greets_in_plain: ClassVar[bool] = False  # the handshake itself goes on with TLS, by `_secure`
     heartbeat_s: ClassVar[float | None] = None  # how often either side says something; None: the protocol has no such
 
     def __init__(self, address: str, security: Security | None, name: str, connect_s: float = CONNECT_S) -> None:
         self._buffer = bytearray()  # what has come and is not understood yet
         self._last_write = self._last_read = time.monotonic()
         until = self._last_read + connect_s
-        self._wire = Wire(address, security, connect_s)
+        self._address, self._security = address, security
+        self._wire = Wire(address, None if self.greets_in_plain else security, connect_s)
         try:
             self._handshake(name, *credentials(security, self.anonymous), until)
         except BaseException:
@@ -80,6 +82,11 @@ class Link(ABC):
 
     @abstractmethod
     def _handshake(self, name: str, user: str, password: str, until: float) -> None: ...
+
+    def _secure(self, until: float) -> None:
+        """Go on with TLS."""
+        assert self._security is not None
+        self._wire.secure(self._security, split_address(self._address)[0], until - time.monotonic())
 
     @abstractmethod
     def _take_frames(self) -> None:

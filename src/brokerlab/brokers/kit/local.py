@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from brokerlab.processes.process import ServerProcess
 from brokerlab.processes.readiness import wait_until
 
 HOST = "127.0.0.1"
+_LEADER_NS = 60_000_000_000
 
 
 class LocalCluster:
@@ -63,6 +65,19 @@ class LocalCluster:
     def _wait(self, what: str, condition: Callable[[], bool], deadline_mono_ns: int, every_s: float = 0.05) -> None:
         """Until the condition holds. Raises NotReadyError or BrokerDiedError."""
         wait_until(what, condition, deadline_mono_ns, died=self.dead_nodes, log_tail=self.log_tail, every_s=every_s)
+
+    def _the_leader(self, ask: Callable[[ServerProcess], bool]) -> str:
+        """The one running node of which `ask` says that it leads, asked until there is one: an election takes seconds.
+        An OSError means that it does not say so now. Raises NotReadyError."""
+        found: list[str] = []
+
+        def led() -> bool:
+            found[:] = [p.name for p in self._processes if p.is_running() and ask(p)]
+            return len(found) == 1
+
+        until = time.monotonic_ns() + _LEADER_NS
+        wait_until("one leading node", led, until, died=lambda: (), log_tail=self.log_tail)
+        return found[0]
 
     def dead_nodes(self) -> tuple[str, ...]:
         return tuple(p.name for p in (*self._processes, *self._links.processes) if p.died())

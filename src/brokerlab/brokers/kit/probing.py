@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from brokerlab.brokers.contract import Reading
+from brokerlab.brokers.contract import NodeInfo, Reading
+from brokerlab.brokers.kit.http_reader import read_json
 
 _LINE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? ([^ ]+)(?: \d+)?")
 
@@ -56,3 +58,22 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
+
+
+class PagesProbe:
+    """See brokers.contract.BrokerProbe. Reads pages of JSON below the address that each node has for `kind`; `pages` has
+    what is known of each. Figures need no login."""
+
+    def __init__(
+        self, nodes: tuple[NodeInfo, ...], kind: str, pages: Mapping[str, Mapping[str, tuple[str, str]]]
+    ) -> None:
+        self._nodes, self._kind, self._pages = nodes, kind, pages
+
+    def read(self) -> list[Reading]:
+        readings: list[Reading] = []
+        for node in self._nodes:
+            for page, known in self._pages.items():
+                with contextlib.suppress(OSError):
+                    values = read_json(f"{node.urls[self._kind]}/{page}", 1.0)
+                    readings += readings_of(f"broker:{node.name}", values, known)
+        return readings

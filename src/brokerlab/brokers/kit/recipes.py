@@ -1,5 +1,5 @@
-"""Where servers come from: the user's own on PATH where that is preferred, else a wheel, Debian packages or jars that a
-lock file names, in the cache."""
+"""Where servers come from: the user's own on PATH where that is preferred, else a wheel, Debian packages, jars or Go modules
+that a lock file names, in the cache."""
 
 from __future__ import annotations
 
@@ -205,6 +205,31 @@ class FromDebian(ServerRecipe):
 
     def prepare(self, root: DebianRoot) -> None:
         """What an installation needs besides its files."""
+
+
+@dataclass(frozen=True)
+class FromGo(ServerRecipe):
+    """`programs` is the program, built here from the source that `lock_file` pins (install.go). Its name is the last part
+    of `package`."""
+
+    package: str
+    lock_file: Path
+
+    def fetched(self) -> Found | None:
+        from brokerlab.install.go import built_program
+
+        built = built_program(self.package, self.lock_file)
+        return None if built is None else Found(built, self.version, "built here from pinned Go modules", built)
+
+    def impossible(self) -> str | None:
+        from brokerlab.install.go import go_problem
+
+        return go_problem()
+
+    def fetch_ours(self, progress: Progress) -> None:
+        from brokerlab.install.go import build_program
+
+        build_program(self.package, self.lock_file, progress)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,13 @@ class Wire:
             raise
         self._out = bytearray()
 
+    def secure(self, security: Security, host: str, seconds: float) -> None:
+        """Go on with TLS, where a protocol begins without it. Waits for the server. Raises OSError."""
+        self._socket.settimeout(max(seconds, 0.01))
+        self._tls = tls_context(security).wrap_socket(self._socket, server_hostname=host)
+        self._socket = self._tls
+        self._socket.setblocking(False)
+
     def fileno(self) -> int:
         return self._socket.fileno()
 

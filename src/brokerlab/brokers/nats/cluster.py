@@ -7,9 +7,10 @@ from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.certificates import Certificates
+from brokerlab.brokers.kit.curly_configuration import demands as demand_lines
+from brokerlab.brokers.kit.curly_configuration import routes as route_lines
 from brokerlab.brokers.kit.http_reader import read_json
 from brokerlab.brokers.kit.local import LocalCluster, not_yet, write_private
-from brokerlab.brokers.kit.wire import credentials
 from brokerlab.brokers.nats.admin import stream_config
 from brokerlab.brokers.nats.link import JetStreamError, Link, broker_name
 from brokerlab.brokers.nats.settings import NatsSettings, settings_of
@@ -139,24 +140,10 @@ def configuration(
         f"max_payload: {settings.max_payload}",
         f'jetstream {{ store_dir: "{store}"{sync} }}',
     ]
-    if routes:
-        quoted = ", ".join(f'"{route}"' for route in routes)
-        lines.append(f"cluster {{ name: brokerlab, listen: 127.0.0.1:{route_port}, routes: [{quoted}] }}")
+    lines += route_lines("brokerlab", f"127.0.0.1:{route_port}", routes)
     return "\n".join(lines) + "\n" + demands
 
 
 def demands(security: Security | None, certificates: Certificates | None) -> str:
     """What clients must show: TLS, and a user with a password. The password stands in this file and nowhere else."""
-    lines = []
-    if certificates is not None:
-        files = f'cert_file: "{certificates.certificate_file}", key_file: "{certificates.key_file}"'
-        lines.append(f"tls {{ {files}, timeout: 10 }}\n")
-    user, password = credentials(security)
-    if user:
-        lines.append(f"authorization {{ user: {_quoted(user)}, password: {_quoted(password)} }}\n")
-    return "".join(lines)
-
-
-def _quoted(text: str) -> str:
-    """A string in NATS's configuration language, which knows these escapes."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return "".join(f"{line}\n" for line in demand_lines(security, certificates))

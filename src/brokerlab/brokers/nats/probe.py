@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-
-from brokerlab.brokers.contract import NodeInfo, Reading
-from brokerlab.brokers.kit.http_reader import read_json
-from brokerlab.brokers.kit.probing import readings_of
+from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.probing import PagesProbe
 from brokerlab.model.plan import Endpoint
 
 _SERVER = {  # field of /varz -> (metric, unit)
@@ -30,17 +27,8 @@ _JETSTREAM = {  # field of /jsz -> (metric, unit)
 }
 
 
-class NatsProbe:
+class NatsProbe(PagesProbe):
     """See brokers.contract.BrokerProbe."""
 
     def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> None:  # noqa: ARG002 - figures need no login
-        self._nodes = nodes
-
-    def read(self) -> list[Reading]:
-        readings: list[Reading] = []
-        for node in self._nodes:
-            for page, known in (("varz", _SERVER), ("jsz", _JETSTREAM)):
-                with contextlib.suppress(OSError):
-                    values = read_json(f"{node.urls['monitoring']}/{page}", 1.0)
-                    readings += readings_of(f"broker:{node.name}", values, known)
-        return readings
+        super().__init__(nodes, "monitoring", {"varz": _SERVER, "jsz": _JETSTREAM})

@@ -1,0 +1,1 @@
+"""NATS Streaming, an ended product, by its own protocol."""

@@ -1,0 +1,75 @@
+"""What the servers' monitoring pages tell: channels, groups, who leads, and figures."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit.http_reader import read_json
+from brokerlab.brokers.kit.probing import PagesProbe
+from brokerlab.brokers.kit.wire import option_list
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Endpoint
+
+_FLOWS = {"msgs": "1", "bytes": "B"}
+_SERVER = {  # field of serverz -> (metric, unit)
+    **{name: (name, "1") for name in ("clients", "subscriptions", "channels", "open_fds")},
+    **{f"{way}_{what}": (f"{way}_{what}_total", unit) for way in ("in", "out") for what, unit in _FLOWS.items()},
+    **{f"total_{what}": (f"stored_{what}", unit) for what, unit in _FLOWS.items()},
+}
+
+
+class Monitoring:
+    """Of the servers whose addresses the endpoint has. What is asked raises BrokerError where none answers."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._urls = option_list(endpoint, "monitoring")
+
+    def servers(self) -> dict[str, dict[str, Any]]:
+        """What each server that answers says of itself, by its address."""
+        found: dict[str, dict[str, Any]] = {}
+        for url in self._urls:
+            with contextlib.suppress(OSError):
+                found[url] = read_json(f"{url}/streaming/serverz") | read_json(f"{url}/streaming/storez")
+        if self._urls and not found:
+            raise BrokerError(f"no monitoring page answers at {', '.join(self._urls)}")
+        return found
+
+    def _leading(self) -> str | None:
+        """The address of the server that knows all of the channels and groups."""
+        servers = self.servers()
+        leaders = [url for url, said in servers.items() if said.get("role", "Leader") == "Leader"]
+        return next(iter(leaders or servers), None)
+
+    def channels(self, destination: str) -> dict[str, dict[str, Any]]:
+        """A destination's channels by name, without their subscriptions."""
+        url = self._leading()
+        if url is None:
+            return {}
+        try:
+            names = read_json(f"{url}/streaming/channelsz?limit=100000").get("names") or []
+            ours = [name for name in names if name.rpartition(".")[0] == destination]
+            return {name: read_json(f"{url}/streaming/channelsz?channel={name}") for name in ours}
+        except OSError as e:
+            raise BrokerError(f"the monitoring pages cannot be read: {e}") from e
+
+    def waiting(self, channels: list[str], queue: str) -> int | None:
+        """Messages that a group has not acknowledged; None where the server does not tell."""
+        with contextlib.suppress(BrokerError, OSError):
+            url = self._leading()
+            if url is not None:
+                pages = (f"{url}/streaming/channelsz?channel={name}&subs=1" for name in channels)
+                return sum(_left(read_json(page), queue) for page in pages)
+        return None
+
+
+def _left(channel: dict[str, Any], queue: str) -> int:
+    """Each member knows the last message that it was sent; the latest of these is the group's."""
+    own = [s for s in channel.get("subscriptions") or [] if str(s.get("queue_name", "")).rpartition(":")[2] == queue]
+    sent = max((int(s["last_sent"]) for s in own), default=0)
+    return int(channel["last_seq"]) - sent + sum(int(s["pending_count"]) for s in own)
+
+
+def probe(endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> PagesProbe:  # noqa: ARG001 - figures need no login
+    return PagesProbe(nodes, "monitoring", {"streaming/serverz": _SERVER})
