@@ -34,6 +34,7 @@ BROKERS = {
     "mongodb": "brokerlab.brokers.mongodb.broker",
     "redpanda": "brokerlab.brokers.redpanda.broker",
     "nats-streaming": "brokerlab.brokers.nats_streaming.broker",
+    "eventstore": "brokerlab.brokers.eventstore.broker",
     "sqs": "brokerlab.brokers.sqs.broker",
     "rocketmq": "brokerlab.brokers.rocketmq.broker",
     "memory": "brokerlab.brokers.memory.broker",

@@ -1,0 +1,1 @@
+"""KurrentDB, which was EventStoreDB: streams with persistent subscriptions."""
