@@ -16,6 +16,7 @@ from wire import Wire
 from brokerlab.brokers.contract import Admin, Broker, Cluster, Consumer
 from brokerlab.brokers.registry import BROKERS, broker_named
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
+from installing import installed
 
 START_S = 300.0
 CLOSE_S = 1.0  # for drivers at the end of a test: what is open then does not matter
@@ -56,7 +57,7 @@ def server_parameters() -> list[Any]:
 def start(broker: Broker, cell: CellPlan, directory: Path, wire: Wire | None = None) -> Cluster:
     """A ready cluster, before which the wire stands; stopped again if it does not become ready."""
     assert broker.problems(cell) == []
-    assert broker.install(lambda _what, _share: None).installed
+    installed(broker)
     cluster = broker.cluster(cell, directory / "data", directory / "logs")
     if wire is not None:
         wire.target = target(broker, cluster.endpoint())
