@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -141,10 +142,10 @@ class MongodbCluster(LocalCluster):
         return tuple(NodeInfo(p.name, p.pid, urls[p.name]) for p in self._processes)
 
     def stop(self) -> None:
-        """FerretDB first: PostgreSQL waits for its clients to go."""
+        """FerretDB first. PostgreSQL would wait for its clients to go on SIGTERM."""
         for process in reversed(self._processes):
             family = children_of(process)
-            process.stop()
+            process.stop(first=signal.SIGINT if process.name == DATABASE else signal.SIGTERM)
             end_all(family, CHILDREN_S)
 
 
