@@ -21,7 +21,7 @@ MASTER, SLAVE = "rocketmq-1", "rocketmq-2"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running_server(BROKER, cell_for("rocketmq", 2, Durability.L1), tmp_path_factory.mktemp("rocketmq")) as running:
+    with running_server(BROKER, cell_for("rocketmq", 2, Durability.L2), tmp_path_factory.mktemp("rocketmq")) as running:
         yield running
 
 
@@ -31,7 +31,7 @@ def process_of(running: Running, name: str) -> psutil.Process:
 
 def test_the_level_is_read_back_and_says_what_the_slave_has_not_done(running: Running) -> None:
     computed = running.admin.durability((running.destination(),))
-    assert computed.level == Durability.L1
+    assert computed.level == Durability.L2
     assert computed.because["brokerRole"] == "SYNC_MASTER"
     assert computed.because["inSyncReplicas"] == "2"
     assert "fsyncs it later" in computed.because["the slave"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from brokerlab.brokers.contract import Capabilities, TestHints
-from brokerlab.brokers.kit.durability import ALL_LEVELS, ONE_NODE_LEVELS
+from brokerlab.brokers.kit.durability import ONE_NODE_LEVELS
 from brokerlab.brokers.kit.front_door import FrontDoor, Parts
 from brokerlab.brokers.kit.recipes import FromMaven
+from brokerlab.model.plan import Durability
 
 BROKER = FrontDoor(
     name="rocketmq",
@@ -16,7 +17,7 @@ BROKER = FrontDoor(
     folder=__package__,
     capabilities=Capabilities(
         nodes=(1, 2, 6),
-        durability_levels={1: ONE_NODE_LEVELS, 2: ALL_LEVELS, 6: ALL_LEVELS},
+        durability_levels={1: ONE_NODE_LEVELS, **dict.fromkeys((2, 6), (Durability.L2, *ONE_NODE_LEVELS))},
         individual_acknowledgement=False,
         acknowledgement=(
             "the message is in the master's log; fsynced there before with flushDiskType=SYNC_FLUSH; with SYNC_MASTER and "

@@ -8,7 +8,7 @@ from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit.durability import level_of, wants_fsync, wants_replicas
 from brokerlab.brokers.kit.names import names
 from brokerlab.brokers.kit.setting_checks import TRUE_OR_FALSE, looks_like, one_of, setting_problems, whole_number
-from brokerlab.model.plan import CellPlan, Durability
+from brokerlab.model.plan import CellPlan
 
 ROLE, FLUSH, COPIES, AUTOMATIC = "brokerRole", "flushDiskType", "inSyncReplicas", "enableAutoInSyncReplicas"
 READ_BACK = (ROLE, FLUSH, COPIES, AUTOMATIC, "minInSyncReplicas")  # what a level follows from
@@ -57,10 +57,9 @@ def durability_of(settings: Mapping[str, str]) -> ComputedDurability:
     because = {name: settings.get(name, "unknown") for name in READ_BACK}
     counted = because["minInSyncReplicas" if because[AUTOMATIC] != "false" else COPIES]
     replicated = because[ROLE] == "SYNC_MASTER" and counted.isdecimal() and int(counted) > 1
-    level = level_of(replicated=replicated, fsynced=because[FLUSH] == "SYNC_FLUSH")
-    if level == Durability.L1:
-        because["the slave"] = "has written the message when it confirms, and fsyncs it later"
-    return ComputedDurability(level, because)
+    because |= {"the slave": "has written the message when it confirms, and fsyncs it later"} if replicated else {}
+    fsynced = because[FLUSH] == "SYNC_FLUSH" and not replicated
+    return ComputedDurability(level_of(replicated=replicated, fsynced=fsynced), because)
 
 
 def planned_durability(cell: CellPlan) -> ComputedDurability:

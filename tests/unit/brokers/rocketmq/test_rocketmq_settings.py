@@ -32,7 +32,7 @@ def reported(role: str, flush: str, copies: str = "2", automatic: str = "false",
 @pytest.mark.parametrize(
     ("settings", "level"),
     [
-        (reported("SYNC_MASTER", "SYNC_FLUSH"), Durability.L1),
+        (reported("SYNC_MASTER", "SYNC_FLUSH"), Durability.L2),
         (reported("SYNC_MASTER", "ASYNC_FLUSH"), Durability.L2),
         (reported("ASYNC_MASTER", "SYNC_FLUSH"), Durability.L3),
         (reported("ASYNC_MASTER", "ASYNC_FLUSH"), Durability.L4),
@@ -87,7 +87,7 @@ def conf(text: str) -> dict[str, str]:
 
 
 def test_slaves_follow_their_own_master_and_every_port_is_bound_to_loopback(tmp_path: Path) -> None:
-    cluster = cluster_of(cell(6, Durability.L1), tmp_path)
+    cluster = cluster_of(cell(6, Durability.L2), tmp_path)
     brokers = [conf(cluster._broker_conf(number)) for number in range(6)]
     assert [b["brokerRole"] for b in brokers] == ["SYNC_MASTER", "SLAVE"] * 3
     assert [b["brokerName"] for b in brokers] == ["pair-1", "pair-1", "pair-2", "pair-2", "pair-3", "pair-3"]
