@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from checked import CheckedConsumer, checked_producer
 from contract_load import Sender, agent_plan, cell_for, deadline, unique
+from installing import installed
 from wire import Wire
 
 from brokerlab.brokers.contract import Admin, Broker, Cluster, Consumer
 from brokerlab.brokers.registry import BROKERS, broker_named
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
-from installing import installed
 
 START_S = 300.0
 CLOSE_S = 1.0  # for drivers at the end of a test: what is open then does not matter

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from contract_load import cell_for, deadline
 from contract_servers import every_broker, weakest_level
+from installing import installed
 
 from brokerlab.brokers.registry import broker_named
 from brokerlab.errors import BrokerError
-from installing import installed
 
 
 @pytest.mark.parametrize("name", every_broker(slow=lambda broker: not broker.test_hints.taken_port_in_every_run))

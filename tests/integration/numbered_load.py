@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from brokerlab.brokers.contract import Broker, Cluster, Consumer
+from brokerlab.install.cache import silent
 from brokerlab.model.blocks import Block, Deliveries
 from brokerlab.model.plan import CellPlan
-from installing import installed
 
 
 def soon(minutes: float = 4) -> int:
@@ -56,7 +56,7 @@ def consume(consumer: Consumer, count: int) -> list[int]:
 def started_cluster(broker: Broker, cell: CellPlan, directory: Path) -> Iterator[Cluster]:
     """Ready; gone afterwards, data and all."""
     assert broker.problems(cell) == []
-    installed(broker)
+    assert broker.install(silent).runs_here
     cluster = broker.cluster(cell, directory / "data", directory / "logs")
     try:
         cluster.start()

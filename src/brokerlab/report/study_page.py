@@ -113,7 +113,7 @@ def _head(studies: Sequence[StudySource]) -> Html:
         "header",
         tag("p", words, class_="verdict-word"),
         tag("h1", one.title if one else f"{len(studies)} studies", class_="headline"),
-        tag("p", f"{one.source} Scale {one.scale}." if one else "", class_="meaning"),
+        tag("p", f"{one.source.rstrip('.')}. Scale {one.scale}." if one else "", class_="meaning"),
         tag("ul", links, class_="question") if links else None,
         class_="verdict "
         + ("invalid" if counts["contradicted"] else "valid" if counts["reproduced"] else "cannot-tell"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from brokerlab import __version__
 from brokerlab.judge.claim_rows import Row, StudyQuestion, judged_rows
 from brokerlab.model.arrow import arrow_schema, schema_problem
 from brokerlab.model.metrics import METRICS
@@ -42,11 +43,19 @@ class StudyTables:
 
 
 def inputs(study: Study, question: StudyQuestion) -> str:
-    """Changes whenever the tables would: with the study's files, the runs and what the machine lacks."""
+    """Changes whenever the tables would: with the study's files, the runs, what the machine lacks and brokerlab itself."""
     files = [(study.folder / name) for name in (FILE, published.FILE)]
     texts = [f.read_text("utf-8") if f.is_file() else "" for f in files]
     columns = [(t.name, c.name, c.type) for t in STUDY_TABLES.values() for c in t.columns]
-    made_of = [texts, repr(question.members), dict(question.absent), dict(question.unmet), question.looks, columns]
+    made_of = [
+        texts,
+        repr(question.members),
+        dict(question.absent),
+        dict(question.unmet),
+        question.looks,
+        columns,
+        __version__,
+    ]
     return hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest()
 
 
