@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import subprocess
@@ -66,12 +67,19 @@ def keep_busy(seconds: float) -> Plant:
 
 
 def step_clock(seconds: float) -> Plant:
-    """The UNIX clock goes forward, and back when the execution has ended; needs the right to set it."""
+    """The UNIX clock goes forward in one execution and back in the next, so that each has one step; it is right again when
+    the program ends. Needs the right to set it."""
+    ahead: list[float] = []
 
     def plant(_: Moment) -> None:
-        time.clock_settime(time.CLOCK_REALTIME, time.time() + seconds)
-        threading.Timer(20.0, lambda: time.clock_settime(time.CLOCK_REALTIME, time.time() - seconds)).start()
+        step(-ahead.pop() if ahead else seconds)
 
+    def step(by: float) -> None:
+        time.clock_settime(time.CLOCK_REALTIME, time.time() + by)
+        if by > 0:
+            ahead.append(by)
+
+    atexit.register(lambda: step(-ahead.pop()) if ahead else None)
     return plant
 
 
