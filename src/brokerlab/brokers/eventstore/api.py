@@ -56,7 +56,7 @@ class HttpApi:
         try:
             return self.read(self.urls[0], path)
         except OSError as e:
-            hint = "give --endpoint eventstore.http=...; options are told to members of $ops or $admins only"
+            hint = "give --endpoint eventstore.http=...; only members of $ops or $admins may read the server's options"
             raise BrokerError(f"KurrentDB's HTTP API cannot be read: {e}", hint=hint) from e
 
 

@@ -109,7 +109,7 @@ class BlockingProducer(ABC):
 
     @abstractmethod
     def _publish(self, batch: Batch) -> list[Told]:
-        """In the thread; may block. Every message of the batch is told of at most once. What is raised makes the whole
+        """In the thread; may block. Names every message of the batch at most once. What is raised makes the whole
         batch unknown."""
 
     @abstractmethod
