@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import random
 import shutil
-import string
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import kafka_tools
+from benchmarks.alternating import alternately, lines_of_letters, said, without_headers
 from benchmarks.figures import Round, table
 from benchmarks.kafka_agent import Agent, steady_round
 from brokerlab.brokers.contract import Admin, Cluster
@@ -33,7 +30,6 @@ from brokerlab.model.plan import (
 WINDOW = 100_000
 PRODUCER_SETTINGS = {"acks": "all", "linger.ms": "5", "batch.size": "16384"}
 CONSUMER_SETTINGS = {"fetch.min.bytes": "65536", "max.partition.fetch.bytes": "4194304"}
-LINES = 1000
 WARM_UP_RECORDS = 12_000_000
 LOG4J = "status=error\nrootLogger.level=off\n"
 
@@ -95,10 +91,7 @@ class KafkaBench:
 
     def _payload(self, size: int) -> Path:
         """Lines of random letters, the same for both sides; ours are shorter by the header, so messages are equal."""
-        letters = random.Random(size)
-        path = self._directory / f"payload-{size}.txt"
-        path.write_text("\n".join("".join(letters.choices(string.ascii_letters, k=size)) for _ in range(LINES)) + "\n")
-        return path
+        return lines_of_letters(self._directory / f"payload-{size}.txt", size)
 
     def _new_topic(self) -> str:
         self._topic += 1
@@ -144,15 +137,14 @@ class KafkaBench:
 
     def publish(self, size: int, rounds: int, records: int, seconds: int) -> str:
         theirs_file = self._payload(size)
-        ours_file = self._directory / f"payload-{size}-ours.txt"
-        ours_file.write_text("\n".join(line[HEADER_BYTES:] for line in theirs_file.read_text().splitlines()) + "\n")
-        ours, theirs = _alternately(
+        ours_file = without_headers(theirs_file)
+        ours, theirs = alternately(
             rounds,
             lambda: self.our_publish(ours_file, 4, seconds),
             lambda: self.their_publish(theirs_file, records),
             f"publish {size} B",
         )
-        return table(f"Kafka, publish {size} B, {_said(PRODUCER_SETTINGS)}, window {WINDOW:,}", ours, theirs)
+        return table(f"Kafka, publish {size} B, {said(PRODUCER_SETTINGS)}, window {WINDOW:,}", ours, theirs)
 
     def consume(self, size: int, rounds: int, records: int) -> str:
         topic = self._new_topic()
@@ -175,9 +167,9 @@ class KafkaBench:
                 CONSUMER_SETTINGS, self._pid,
             )  # fmt: skip
 
-        made = _alternately(rounds, ours, theirs, f"consume {size} B")
+        made = alternately(rounds, ours, theirs, f"consume {size} B")
         self._forget(topic)
-        return table(f"Kafka, consume {size} B from a backlog of {records:,}, {_said(CONSUMER_SETTINGS)}", *made)
+        return table(f"Kafka, consume {size} B from a backlog of {records:,}, {said(CONSUMER_SETTINGS)}", *made)
 
     def _fill(self, topic: str, size: int, records: int) -> None:
         payload = self._payload(size - HEADER_BYTES)
@@ -187,23 +179,3 @@ class KafkaBench:
         while sent < records:
             sent += int(agent.wait_for("live").facts.get("acknowledged", 0))
         agent.finish()
-
-
-def _said(settings: dict[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in settings.items())
-
-
-def _alternately(
-    rounds: int, ours: Callable[[], Round], theirs: Callable[[], Round], what: str
-) -> tuple[list[Round], list[Round]]:
-    """ABBA: drift of the machine falls on both sides alike."""
-    made: tuple[list[Round], list[Round]] = ([], [])
-    for n in range(rounds):
-        for side in (0, 1) if n % 2 == 0 else (1, 0):
-            made[side].append((ours, theirs)[side]())
-            last = made[side][-1]
-            sys.stderr.write(
-                f"{what}, round {n + 1} of {rounds}: {last.who} {last.rate_per_s:,.0f}/s, "
-                f"{last.client_us:.2f} µs client, {last.broker_us:.2f} µs broker\n"
-            )
-    return made

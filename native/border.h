@@ -224,6 +224,35 @@ int64_t bl_nats_receive(bl_nats_consumer *, int64_t deadline_ns, int64_t most, u
 void bl_nats_acknowledge(bl_nats_consumer *, int64_t first_ordinal, int64_t n);
 void bl_nats_give_back(bl_nats_consumer *, int64_t deadline_ns);
 
+/* ---- pulsar_produce.c ---- */
+typedef struct bl_pulsar_sender bl_pulsar_sender;
+bl_pulsar_sender *bl_pulsar_sender_new(int lanes, const int64_t *settings);
+void bl_pulsar_sender_free(bl_pulsar_sender *);
+int bl_pulsar_sender_attach(bl_pulsar_sender *, int fd, const uint8_t *read, int64_t bytes_read, const int32_t *lanes,
+                            const char **names, int n);
+int bl_pulsar_sender_down(const bl_pulsar_sender *, int32_t *lanes, int most);
+const char *bl_pulsar_sender_why(const bl_pulsar_sender *);
+int64_t bl_pulsar_sender_unsettled(const bl_pulsar_sender *);
+int64_t bl_pulsar_send(bl_pulsar_sender *, const uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
+                       const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n);
+int64_t bl_pulsar_settled(bl_pulsar_sender *, int64_t *indices, int32_t *codes, int64_t *at_ns, int64_t most);
+int64_t bl_pulsar_watch(const bl_pulsar_sender *, struct pollfd *to, int64_t most, int64_t *wake_ns);
+void bl_pulsar_sender_flush(bl_pulsar_sender *, int64_t deadline_ns);
+
+/* ---- pulsar_consume.c ---- */
+typedef struct bl_pulsar_receiver bl_pulsar_receiver;
+bl_pulsar_receiver *bl_pulsar_receiver_new(int lanes, int64_t queue);
+void bl_pulsar_receiver_free(bl_pulsar_receiver *);
+int bl_pulsar_receiver_attach(bl_pulsar_receiver *, int fd, const uint8_t *read, int64_t bytes_read,
+                              const int32_t *lanes, int n);
+int bl_pulsar_receiver_down(const bl_pulsar_receiver *, int32_t *lanes, int most);
+const char *bl_pulsar_receiver_why(const bl_pulsar_receiver *);
+int64_t bl_pulsar_receive(bl_pulsar_receiver *, int64_t deadline_ns, int64_t most, uint64_t *addresses,
+                          int32_t *lengths, int64_t *positions, uint8_t *redelivered, int64_t *about);
+void bl_pulsar_acknowledge(bl_pulsar_receiver *, int64_t first_ordinal, int64_t n);
+void bl_pulsar_tell(bl_pulsar_receiver *);
+void bl_pulsar_receiver_close(bl_pulsar_receiver *, int64_t deadline_ns);
+
 #pragma GCC visibility pop
 
 #endif

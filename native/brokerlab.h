@@ -1,4 +1,4 @@
-/* brokerlab's small C core: clock and pacing, message headers, the ledger, the Kafka and NATS paths.
+/* brokerlab's small C core: clock and pacing, message headers, the ledger, the Kafka, NATS and Pulsar paths.
  *
  * Everything here works on blocks of messages given as columns. Nothing allocates per message, nothing locks: an agent
  * is one thread. The numpy twins in src/brokerlab/agent give identical evidence on the same input; a test holds that.

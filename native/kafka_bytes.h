@@ -1,4 +1,4 @@
-/* A growing run of bytes, and Kafka's plain encoding of numbers and texts. */
+/* A growing run of bytes (Pulsar's paths use it too), and Kafka's plain encoding of numbers and texts. */
 #ifndef BROKERLAB_KAFKA_BYTES_H
 #define BROKERLAB_KAFKA_BYTES_H
 

@@ -177,7 +177,7 @@ static int gather(const connection *c, struct iovec *to) {
 }
 
 /* With acks=0 no answer comes. A message has settled when the socket has taken its request whole: what becomes of it is
- * known to nobody, and "handed to the network" is all that is said of it. */
+ * not known, and "handed to the network" is all that is said of it. */
 static void settle_written(producer *p, connection *c) {
     int64_t now_ns = bl_now_ns();
     while (c->first && c->first != c->writing) {

@@ -21,7 +21,16 @@ from pathlib import Path
 from brokerlab.native.build import compiler
 
 ROOT = Path(__file__).parents[1]
-TARGETS = ("batch", "message", "fetch", "produce", "nats_producer", "nats_consumer")
+TARGETS = (
+    "batch",
+    "message",
+    "fetch",
+    "produce",
+    "nats_producer",
+    "nats_consumer",
+    "pulsar_producer",
+    "pulsar_consumer",
+)
 INPUTS = 1_000_000
 WARNINGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes")
 SANITIZED = (
@@ -42,6 +51,8 @@ TESTS = (
     "tests/unit/brokers/kafka/test_kafka_fetch_wire.py",
     "tests/unit/brokers/kafka/test_kafka_produce_unanswered.py",
     "tests/unit/brokers/kafka/test_kafka_produce_wire.py",
+    "tests/unit/brokers/pulsar/test_pulsar_consume_wire.py",
+    "tests/unit/brokers/pulsar/test_pulsar_produce_wire.py",
     "tests/unit/test_native_border.py",
     "tests/unit/test_native_library.py",
 )

@@ -40,7 +40,7 @@ typedef struct {
 } target;
 
 extern const target batch_target, message_target, fetch_target, produce_target, nats_producer_target,
-    nats_consumer_target;
+    nats_consumer_target, pulsar_producer_target, pulsar_consumer_target;
 
 void make_batch(dice *, input *); /* a record batch of Kafka */
 void touch(const void *data, int64_t bytes); /* read all of it, so that the sanitizer sees it */

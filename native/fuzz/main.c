@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const target *const targets[] = {&batch_target,   &message_target,       &fetch_target,
-                                        &produce_target, &nats_producer_target, &nats_consumer_target};
+                                        &produce_target, &nats_producer_target, &nats_consumer_target,
+                                        &pulsar_producer_target, &pulsar_consumer_target};
 enum { TARGETS = sizeof targets / sizeof *targets };
 
 static volatile uint8_t seen;
@@ -32,7 +33,7 @@ static int run(const target *t, long long first, long long count) {
         understood += n > 0;
         refused += n == 0;
     }
-    printf("%-14s %lld inputs of seed %lld, something understood in %lld\n", name, count, seed, understood);
+    printf("%-15s %lld inputs of seed %lld, something understood in %lld\n", name, count, seed, understood);
     if (count >= 1000 && (!understood || !refused)) {
         fprintf(stderr, "%s: the inputs are all good or all bad, and show nothing\n", name);
         return 1;

@@ -69,13 +69,15 @@ def test_no_password_at_all_is_refused(running: Running) -> None:
 
 def test_a_plain_connection_is_refused(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("brokerlab.brokers.pulsar.client.OPERATION_TIMEOUT_S", 3)
+    monkeypatch.setattr("brokerlab.brokers.pulsar.opening.PATIENCE_S", 3)
     name = running.destination()
     plain = {k: v.replace("https:", "http:") for k, v in running.endpoint.options.items()}
     endpoint = running.endpoint.model_copy(update={"security": None, "options": plain})
     with pytest.raises(BrokerError, match="does not answer"):
         BROKER.admin(endpoint, CELL).create((name,), 1, ())
-    with pytest.raises(BrokerError, match="cannot publish"):
-        BROKER.producer(agent_plan(CELL, endpoint, (name,)), 0)
+    for driver in ("python", "auto"):
+        with pytest.raises(BrokerError, match="cannot publish"):
+            BROKER.producer(agent_plan(CELL, endpoint, (name,)).model_copy(update={"driver": driver}), 0)
 
 
 def test_the_password_is_in_no_file_no_command_line_and_no_servers_environment(

@@ -9,9 +9,10 @@ from brokerlab.brokers.contract import ComputedDurability
 from brokerlab.brokers.kit.fine import fine_if
 from brokerlab.brokers.kit.http_reader import as_text, read_json
 from brokerlab.brokers.kit.wire import option_list
-from brokerlab.brokers.pulsar.rest import Rest, RestError, topic_path
+from brokerlab.brokers.pulsar.rest import ANSWER_S, Rest, RestError, topic_path
 from brokerlab.brokers.pulsar.settings import level_of, namespace_of, settings_of, syncs
 from brokerlab.errors import BrokerError
+from brokerlab.model.patience import patience_s
 from brokerlab.model.plan import CellPlan, Endpoint
 
 _EARLIEST = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
@@ -32,7 +33,7 @@ class PulsarAdmin:
         self._settings = settings_of(cell)
         self._namespace = namespace_of(cell.durability)
         self._bookies = option_list(endpoint, "bookies")
-        self._rest = Rest(endpoint)
+        self._rest = Rest(endpoint, patience_s(ANSWER_S, cell.destinations * cell.partitions))
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:
         self._make_namespace()

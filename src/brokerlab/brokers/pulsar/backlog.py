@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from brokerlab.brokers.pulsar.rest import Rest, topic_path
+from brokerlab.brokers.pulsar.rest import ANSWER_S, Rest, topic_path
 from brokerlab.brokers.pulsar.settings import namespace_of
 from brokerlab.errors import BrokerError
+from brokerlab.model.patience import patience_s
 from brokerlab.model.plan import AgentPlan
 
 _COUNT_SINGLY_BELOW = 1000  # entries
@@ -19,7 +20,7 @@ class Backlog:
 
     def __init__(self, plan: AgentPlan) -> None:
         assert plan.group is not None
-        self._rest = Rest(plan.endpoint)
+        self._rest = Rest(plan.endpoint, patience_s(ANSWER_S, len(plan.destinations) * plan.partitions))
         self._namespace = namespace_of(plan.durability)
         self._destinations = plan.destinations
         self._partitions = plan.partitions

@@ -15,10 +15,11 @@ from brokerlab.brokers.kit.deadlines import seconds_until
 from brokerlab.brokers.pulsar.rest import Rest
 from brokerlab.brokers.pulsar.settings import namespace_of
 from brokerlab.errors import BrokerError
+from brokerlab.model.patience import patience_s
 from brokerlab.model.plan import AgentPlan, Durability, Endpoint
 from brokerlab.secrets import secret
 
-OPERATION_TIMEOUT_S = 60
+OPERATION_TIMEOUT_S = 60  # and more where many partitions are opened at once
 _PERHAPS_REFUSED = (pulsar.AuthenticationError, pulsar.AuthorizationError, pulsar.ConnectError, pulsar.Timeout)
 
 
@@ -26,7 +27,12 @@ def path() -> str:
     return f"python (pulsar-client {version('pulsar-client')})"
 
 
-def connect(endpoint: Endpoint, operation_timeout_s: int | None = None) -> pulsar.Client:
+def connect_for(plan: AgentPlan) -> pulsar.Client:
+    """A client of a load process, which opens every partition."""
+    return connect(plan.endpoint, int(patience_s(OPERATION_TIMEOUT_S, len(plan.destinations) * plan.partitions)))
+
+
+def connect(endpoint: Endpoint, operation_timeout_s: int = OPERATION_TIMEOUT_S) -> pulsar.Client:
     """A client; it connects when its first producer or consumer is made. It starts threads: never fork afterwards.
 
     Raises BrokerError for a login that is refused.
@@ -43,7 +49,7 @@ def connect(endpoint: Endpoint, operation_timeout_s: int | None = None) -> pulsa
     return pulsar.Client(
         f"{scheme}://{','.join(endpoint.addresses)}",
         authentication=login,
-        operation_timeout_seconds=operation_timeout_s or OPERATION_TIMEOUT_S,
+        operation_timeout_seconds=operation_timeout_s,
         tls_trust_certs_file_path=security.ca_file if security is not None and tls else None,
         tls_validate_hostname=tls,
         # What goes wrong is raised or settled; the library would write to our standard output.

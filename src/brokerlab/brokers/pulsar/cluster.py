@@ -68,11 +68,17 @@ class PulsarCluster(LocalCluster):
 
     def _node(self, role: str, name: str, main: list[str], gate: str | None = None) -> Node:
         home = self._directory / name
-        command = server.java_command(self._programs, _MEMORY[role], home, main)
+        command = server.java_command(self._programs, self._memory(role), home, main)
         if gate is not None:
             command = ["/bin/sh", "-c", _GATE, str(self._directory / gate), *command]
         env = inherited_environment(self._cell.security, *NOT_OURS)
         return Node(self._server(name, command, env), {})
+
+    def _memory(self, role: str) -> server.Memory:
+        """Caches are in direct memory: larger ones need more of it."""
+        bookie, broker = self._settings.larger_caches_mb
+        more = {"bookie": bookie, "broker": broker, "standalone": bookie + broker}.get(role, 0)
+        return server.Memory(_MEMORY[role].heap_mb, _MEMORY[role].direct_mb + more)
 
     def _web(self, port: int) -> str:
         return f"{'https' if self._protection else 'http'}://{server.HOST}:{port}"

@@ -10,12 +10,13 @@ import numpy as np
 import pulsar
 
 from brokerlab.brokers.pulsar.backlog import Backlog
-from brokerlab.brokers.pulsar.client import close_in_time, connect, explained, path, topics_of
+from brokerlab.brokers.pulsar.client import close_in_time, connect_for, explained, path, topics_of
 from brokerlab.brokers.pulsar.settings import client_settings_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
 
+ALL_QUEUES = "max_total_receiver_queue_size_across_partitions"
 _LEDGER_BITS, _ENTRY_BITS, _BATCH_BITS = 24, 28, 11
 
 
@@ -45,7 +46,7 @@ class PulsarConsumer:
         topics, shared = share_of(topics_of(plan), number, plan.consumers.per_group)
         self._backlog = Backlog(plan)
         self._automatic = plan.consumers.acknowledge == "automatic"
-        self._client = connect(plan.endpoint)
+        self._client = connect_for(plan)
         try:
             self._consumer = self._client.subscribe(
                 topics if len(topics) > 1 else topics[0],
@@ -54,6 +55,7 @@ class PulsarConsumer:
                 consumer_type=pulsar.ConsumerType.Shared if shared else pulsar.ConsumerType.Failover,
                 initial_position=pulsar.InitialPosition.Earliest,
                 receiver_queue_size=int(settings["receiver_queue_size"]),
+                max_total_receiver_queue_size_across_partitions=int(settings[ALL_QUEUES]),
                 batch_index_ack_enabled=True,
             )._consumer
         except pulsar.PulsarException as e:

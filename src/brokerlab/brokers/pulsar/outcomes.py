@@ -26,3 +26,16 @@ RESULTS = OutcomeTable(
         IncompatibleSchema ConsumerAssignError CumulativeAcknowledgementNotAllowedError
         TransactionCoordinatorNotFoundError InvalidTxnStatusError TransactionConflict TransactionNotFound""",
 )
+
+# What the path in C reports (native/pulsar_produce.h). It sends nothing twice, so what a broker refuses before it writes
+# is surely not stored.
+ANSWERS = OutcomeTable(
+    rejected="MessageTooBig ChecksumError TopicTerminatedError NotAllowedError",
+    unknown="""
+        ConnectionLost Timeout UnknownError MetadataError PersistenceError AuthenticationError AuthorizationError
+        ServiceNotReady ProducerBlockedQuotaExceededError ProducerBlockedQuotaExceededException TopicNotFound
+        TooManyRequests ProducerBusy ProducerFenced""",
+    elsewhere="""
+        ConsumerBusy UnsupportedVersionError SubscriptionNotFound ConsumerNotFound InvalidTopicName IncompatibleSchema
+        ConsumerAssignError TransactionCoordinatorNotFound InvalidTxnStatus TransactionConflict TransactionNotFound""",
+)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import _pulsar  # type: ignore[import-not-found]  # compiled, without types
 import numpy as np
 import pulsar
 
-from brokerlab.brokers.pulsar.client import close_in_time, connect, explained, path, topics_of
+from brokerlab.brokers.pulsar.client import close_in_time, connect_for, explained, path, topics_of
 from brokerlab.brokers.pulsar.outcomes import RESULTS
 from brokerlab.brokers.pulsar.settings import client_settings_of
 from brokerlab.model.blocks import ACKNOWLEDGED, NOTHING_SETTLED, Block, Settlements
 from brokerlab.model.plan import AgentPlan
+
+# Opening a partition is mostly waiting for the broker, and the library's call waits without the interpreter's lock.
+_OPENED_AT_ONCE = 32
 
 
 class PulsarProducer:
@@ -27,9 +31,10 @@ class PulsarProducer:
         self._window = max(plan.producers.schedule.window or 0, plan.producers.window_limit)
         self._in_flight = 0
         self._done: deque[tuple[int, Any, int]] = deque()  # (index, result, when): appended by the library's thread
-        self._client = connect(plan.endpoint)
+        self._client = connect_for(plan)
         try:
-            self._senders = [self._open(topic, plan) for topic in topics_of(plan)]
+            with ThreadPoolExecutor(_OPENED_AT_ONCE) as opening:
+                self._senders = list(opening.map(lambda topic: self._open(topic, plan), topics_of(plan)))
         except pulsar.PulsarException as e:
             close_in_time(self._client, 0)
             raise explained("cannot publish", e) from e

@@ -11,6 +11,7 @@ from brokerlab.brokers.kit.wire import credentials, option_list, tls_context
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 
+ANSWER_S = 60.0  # and more for what touches many partitions
 _REDIRECTS = 5
 
 
@@ -31,7 +32,7 @@ class Rest:
     """Requests to the first web address that answers. `endpoint.options["web"]` lists them; without it they
     are taken to be at Pulsar's usual port on the brokers' hosts."""
 
-    def __init__(self, endpoint: Endpoint, seconds: float = 60.0) -> None:
+    def __init__(self, endpoint: Endpoint, seconds: float = ANSWER_S) -> None:
         self._addresses = option_list(endpoint, "web")
         security = endpoint.security
         if not self._addresses:

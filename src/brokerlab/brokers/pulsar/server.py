@@ -8,6 +8,7 @@ from pathlib import Path
 
 from brokerlab.brokers.kit import java as kit_java
 from brokerlab.brokers.kit.recipes import JavaServer
+from brokerlab.brokers.pulsar import tuning
 from brokerlab.brokers.pulsar.settings import PulsarSettings
 
 CLUSTER = "lab"
@@ -83,8 +84,7 @@ def _bookie_settings(http_port: int, settings: PulsarSettings) -> dict[str, str]
         "listeningInterface": "lo",
         "allowLoopback": "true",
         "ledgerStorageClass": "org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage",
-        "dbStorage_writeCacheMaxSizeMb": "32",
-        "dbStorage_readAheadCacheMaxSizeMb": "16",
+        **{name: str(mb) for name, mb in tuning.BOOKIE_CACHES_MB.items()},
         "dbStorage_rocksDB_blockCacheSize": "8388608",
         "gcWaitTime": "300000",
         "diskUsageThreshold": "0.99",
@@ -98,6 +98,7 @@ def _bookie_settings(http_port: int, settings: PulsarSettings) -> dict[str, str]
         "httpServerClass": "org.apache.bookkeeper.http.vertx.VertxHttpServer",
         "httpServerHost": HOST,
         "httpServerPort": str(http_port),
+        **settings.bookie,
     }
 
 
@@ -130,7 +131,7 @@ def _broker_settings(
         "managedLedgerDefaultEnsembleSize": str(settings.ensemble),
         "managedLedgerDefaultWriteQuorum": str(settings.write_quorum),
         "managedLedgerDefaultAckQuorum": str(settings.ack_quorum),
-        "managedLedgerCacheSizeMB": "64",
+        tuning.ENTRY_CACHE: str(tuning.ENTRY_CACHE_MB),
         # A topic without a subscription would be deleted with its data after a minute.
         "brokerDeleteInactiveTopicsEnabled": "false",
         "allowAutoTopicCreation": "false",

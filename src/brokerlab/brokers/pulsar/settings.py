@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit import durability
 from brokerlab.brokers.kit.durability import wants_fsync, wants_replicas
 from brokerlab.brokers.kit.setting_checks import ANYTHING, TRUE_OR_FALSE, one_of, setting_problems, whole_number
+from brokerlab.brokers.pulsar import tuning
 from brokerlab.model.plan import CellPlan, Durability
 
 TENANT = "public"
 BOOKIES = 3  # of a cluster; its nodes are 3 bookies, 2 brokers and a ZooKeeper
 _QUORUMS = ("ensemble", "write_quorum", "ack_quorum")
 _SWITCHES = ("journalSyncData", "journalWriteData")
-_JOURNAL_NUMBERS = ("journalMaxGroupWaitMSec", "journalPageCacheFlushIntervalMSec")
-_BROKER_NUMBERS = ("managedLedgerCacheSizeMB", "managedLedgerMaxEntriesPerLedger", "maxMessageSize")
 _ADVERTISED = "advertisedListeners"  # where clients are sent: a way to put something between them and the server
 SERVER = {
-    **dict.fromkeys((*_QUORUMS, *_JOURNAL_NUMBERS, *_BROKER_NUMBERS), whole_number()),
+    **dict.fromkeys(_QUORUMS, whole_number()),
+    **tuning.JOURNAL,
+    **tuning.BOOKIE,
+    **tuning.BROKER,
     **dict.fromkeys(_SWITCHES, TRUE_OR_FALSE),
     _ADVERTISED: ANYTHING,
 }
@@ -29,6 +31,7 @@ CLIENT_DEFAULTS = {
     "batching_max_allowed_size_in_bytes": "131072",
     "batching_max_publish_delay_ms": "1",
     "receiver_queue_size": "1000",
+    "max_total_receiver_queue_size_across_partitions": "50000",
     "compression_type": "NONE",
 }
 BATCH_MOST = 2047  # what a position has room for
@@ -46,12 +49,20 @@ class PulsarSettings:
     ensemble: int
     write_quorum: int
     ack_quorum: int
-    journal: dict[str, str]  # of the bookies
+    journal: dict[str, str]  # of the bookies: what is always written, and what was set
     broker: dict[str, str]  # of the brokers
+    bookie: dict[str, str] = field(default_factory=dict)  # of the bookies, what else was set
 
     @property
     def syncs(self) -> bool:
         return syncs(self.journal)
+
+    @property
+    def larger_caches_mb(self) -> tuple[int, int]:
+        """By how much the caches of a bookie and of a broker are larger than ours: they need so much more memory."""
+        bookie = sum(int(self.bookie.get(n, mb)) - mb for n, mb in tuning.BOOKIE_CACHES_MB.items())
+        broker = int(self.broker.get(tuning.ENTRY_CACHE, tuning.ENTRY_CACHE_MB)) - tuning.ENTRY_CACHE_MB
+        return max(bookie, 0), max(broker, 0)
 
 
 def syncs(journal: Mapping[str, str]) -> bool:
@@ -72,7 +83,10 @@ def namespace_of(level: Durability) -> str:
 def settings_of(cell: CellPlan) -> PulsarSettings:
     """Settings that give the cell's durability, then what the user set. Only for a cell without `problems`."""
     given = cell.broker_settings
-    copies, answers = (3, 2) if wants_replicas(cell.durability) else (1, 1)
+    replicated = wants_replicas(cell.durability)
+    # With several bookies there are always three copies; at L3 and L4 one of them is enough for an answer.
+    copies = BOOKIES if replicated or cell.nodes > 1 else 1
+    answers = 2 if replicated else 1
     return PulsarSettings(
         ensemble=int(given.get("ensemble", copies)),
         write_quorum=int(given.get("write_quorum", copies)),
@@ -81,9 +95,10 @@ def settings_of(cell: CellPlan) -> PulsarSettings:
         journal={
             "journalSyncData": "true" if wants_fsync(cell.durability) else "false",
             "journalWriteData": "true",
-            **{n: v for n, v in given.items() if n in (*_SWITCHES, *_JOURNAL_NUMBERS)},
+            **{n: v for n, v in given.items() if n in _SWITCHES or n in tuning.JOURNAL},
         },
-        broker={n: v for n, v in given.items() if n in (*_BROKER_NUMBERS, _ADVERTISED)},
+        broker={n: v for n, v in given.items() if n in tuning.BROKER or n == _ADVERTISED},
+        bookie={n: v for n, v in given.items() if n in tuning.BOOKIE},
     )
 
 

@@ -17,7 +17,7 @@ ONE, TWO = (f"persistent://public/l4/d-partition-{i}" for i in range(2))
 
 def remaining(monkeypatch: pytest.MonkeyPatch, partitions: dict[str, Any], messages: int = 0) -> int:
     class Brokers:
-        def __init__(self, _: object) -> None: ...
+        def __init__(self, endpoint: object, seconds: float) -> None: ...
 
         def get(self, path: str) -> Any:
             assert "/d/partitioned-stats?" in path

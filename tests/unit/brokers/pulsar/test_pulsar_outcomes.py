@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import _pulsar
+import numpy as np
 import pulsar
 import pytest
 
-from brokerlab.brokers.pulsar.outcomes import RESULTS
+from brokerlab.brokers.pulsar.driver_native import judged
+from brokerlab.brokers.pulsar.outcomes import ANSWERS, RESULTS
+from brokerlab.brokers.pulsar.speaking import SERVER_ERRORS
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
 
 
@@ -41,3 +44,24 @@ def test_a_result_settles_its_message(result: str, outcome: int) -> None:
 
 def test_only_ok_is_an_acknowledgement() -> None:
     assert RESULTS.with_outcome(ACKNOWLEDGED) == {"Ok"}
+
+
+def test_every_error_of_the_protocol_is_in_the_table_of_the_path_in_c_and_no_other() -> None:
+    assert set(SERVER_ERRORS) | {"ConnectionLost", "Timeout", "MessageTooBig"} == ANSWERS.names
+    assert ANSWERS.with_outcome(ACKNOWLEDGED) == frozenset()
+
+
+def test_codes_of_the_path_in_c_are_outcomes_with_their_kinds() -> None:
+    codes = [0, -1, -2, -3, 1 + 2, 1 + 9, 1 + 99, -1]
+    outcomes, kinds = judged(np.array(codes, np.int32))
+    assert outcomes.tolist() == [
+        ACKNOWLEDGED, UNKNOWN, UNKNOWN, REJECTED, UNKNOWN, REJECTED, UNKNOWN, UNKNOWN,
+    ]  # fmt: skip
+    assert kinds == {
+        "ConnectionLost": 2,
+        "Timeout": 1,
+        "MessageTooBig": 1,
+        "PersistenceError": 1,
+        "ChecksumError": 1,
+        "ServerError 99": 1,
+    }

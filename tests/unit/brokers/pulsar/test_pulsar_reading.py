@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.probing import Figure, figures_in
+from brokerlab.brokers.kit.probing import figures_in
 from brokerlab.brokers.pulsar import probe
 from brokerlab.brokers.pulsar.consumer import position, share_of
 from brokerlab.brokers.pulsar.probe import PAGES_EVERY_S, PulsarProbe, without_journal_number
 from brokerlab.model.plan import Endpoint
+from brokerlab.model.watched import Sample, WatchedMetric
 
 PAGE = """\
 # TYPE bookie_journal_JOURNAL_SYNC_count counter
@@ -21,22 +22,27 @@ broken{ 5
 """
 
 
+def sampled(name: str, metric: str, unit: str, labels: str = "") -> WatchedMetric:
+    return WatchedMetric(metric, unit, Sample(name, labels), "")
+
+
 def test_samples_with_the_labels_wanted_are_added_up_and_others_are_not() -> None:
-    syncs = Figure("bookie_journal_JOURNAL_SYNC_count", "syncs", "1", 'success="true"')
-    rate = Figure("pulsar_broker_rate_in", "rate", "1/s")
-    threads = Figure("jvm_threads_current", "threads", "1")
+    syncs = sampled("bookie_journal_JOURNAL_SYNC_count", "syncs", "1", 'success="true"')
+    rate = sampled("pulsar_broker_rate_in", "rate", "1/s")
+    threads = sampled("jvm_threads_current", "threads", "1")
     assert figures_in(PAGE, (syncs, rate, threads)) == {syncs: 42.0, rate: 1.5, threads: 77.0}
 
 
 def test_the_journals_number_in_a_name_is_left_out_of_it() -> None:
     page = 'bookie_journal_journalIndex_0_JOURNAL_SYNC_count{cluster="pulsar", success="true"} 5\n'
-    syncs = Figure("bookie_journal_JOURNAL_SYNC_count", "syncs", "1", 'success="true"')
+    syncs = sampled("bookie_journal_JOURNAL_SYNC_count", "syncs", "1", 'success="true"')
     assert figures_in(page, (syncs,), without_journal_number) == {syncs: 5.0}
 
 
 def test_what_is_no_number_or_not_there_gives_no_figure() -> None:
     assert (
-        figures_in(PAGE, (Figure("latency", "l", "ms"), Figure("absent", "a", "1"), Figure("broken", "b", "1"))) == {}
+        figures_in(PAGE, (sampled("latency", "l", "ms"), sampled("absent", "a", "1"), sampled("broken", "b", "1")))
+        == {}
     )
 
 

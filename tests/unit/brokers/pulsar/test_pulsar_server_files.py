@@ -42,6 +42,16 @@ def test_the_sync_is_always_written_and_topics_are_never_deleted_for_want_of_sub
         assert made["maxMessageSize"] == "7"
 
 
+def test_what_was_set_replaces_what_we_would_write() -> None:
+    set_here = PulsarSettings(
+        3, 3, 1, dict(SYNCED.journal), {"managedLedgerCacheSizeMB": "7"}, {"dbStorage_writeCacheMaxSizeMb": "9"}
+    )
+    bookie = properties(server.bookie_conf(1, 2, 3, Path("/d"), set_here))
+    assert (bookie["dbStorage_writeCacheMaxSizeMb"], bookie["dbStorage_readAheadCacheMaxSizeMb"]) == ("9", "16")
+    assert properties(server.broker_conf(1, 2, 3, set_here, None))["managedLedgerCacheSizeMB"] == "7"
+    assert properties(server.standalone_conf(1, 2, 3, set_here, None))["dbStorage_writeCacheMaxSizeMb"] == "9"
+
+
 def test_a_protected_broker_listens_with_tls_only_and_its_files_hold_no_password() -> None:
     made = properties(server.broker_conf(1, 2, 3, SYNCED, PROTECTION))
     assert (made["brokerServicePort"], made["webServicePort"]) == ("", "")

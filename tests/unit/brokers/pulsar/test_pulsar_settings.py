@@ -53,6 +53,20 @@ def test_quorums_of_the_replicated_levels_are_three_copies_of_which_two_answer()
     assert (alone.ensemble, alone.write_quorum, alone.ack_quorum) == (1, 1, 1)
 
 
+@pytest.mark.parametrize("level", [Durability.L3, Durability.L4])
+def test_a_cluster_whose_acknowledgement_waits_for_one_copy_still_makes_three(level: Durability) -> None:
+    made = settings_of(cell(3, level))
+    assert (made.ensemble, made.write_quorum, made.ack_quorum) == (3, 3, 1)
+
+
+def test_a_journal_that_is_bypassed_is_not_synced_whatever_else_is_set() -> None:
+    bypassed = {"journalWriteData": "false"}
+    assert problems_of(cell(3, Durability.L2, broker_settings=bypassed)) == []
+    assert problems_of(cell(3, Durability.L4, broker_settings=bypassed)) == []
+    (said,) = problems_of(cell(3, Durability.L1, broker_settings=bypassed))
+    assert "give L2, not L1" in said
+
+
 @pytest.mark.parametrize(
     ("write", "ack", "fsynced", "level"),
     [(3, 2, True, "L1"), (3, 2, False, "L2"), (3, 1, True, "L3"), (3, 1, False, "L4"), (1, 1, True, "L3")],
@@ -81,12 +95,14 @@ def test_levels_have_namespaces_of_their_own() -> None:
         ({"broker_settings": {"ensemble": "3"}}, "at most the 1 bookies"),
         ({"broker_settings": {"ack_quorum": "2"}}, "ack_quorum <= write_quorum"),
         ({"broker_settings": {"maxMessageSize": "0"}}, "above 0"),
+        ({"broker_settings": {"dbStorage_writeCacheMaxSizeMB": "64"}}, "did you mean 'dbStorage_writeCacheMaxSizeMb'"),
+        ({"broker_settings": {"managedLedgerNewEntriesCheckDelayInMillis": "-1"}}, "must be a whole number"),
         ({"client_settings": {"batching_max_message": "5"}}, "did you mean 'batching_max_messages'"),
         ({"client_settings": {"batching_max_messages": "5000"}}, "above 0 and at most 2047"),
         ({"client_settings": {"compression_type": "GZIP"}}, "must be one of NONE"),
         ({"client_settings": {"batching_enabled": "1"}}, "must be true or false"),
         ({"client_settings": {"receiver_queue_size": "no"}}, "above 0"),
-        ({"driver": "native"}, "no native path"),
+        ({"driver": "native", "client_settings": {"compression_type": "LZ4"}}, "no compression"),
         ({"security": Security(tls=True, user="u")}, "needs a password"),
         ({"security": Security(user="u", password="env:X")}, "over TLS only"),
     ],
@@ -101,3 +117,19 @@ def test_settings_of_the_workload_reach_bookies_and_brokers() -> None:
     made = settings_of(cell(1, Durability.L4, broker_settings=given))
     assert made.journal["journalMaxGroupWaitMSec"] == "5"
     assert made.broker == {"maxMessageSize": "1000000"}
+
+
+def test_a_cluster_is_tuned_under_its_own_names_and_larger_caches_get_memory() -> None:
+    given = {
+        "managedLedgerNewEntriesCheckDelayInMillis": "0",
+        "bookkeeperNumberOfChannelsPerBookie": "64",
+        "managedLedgerCacheSizeMB": "164",
+        "dbStorage_writeCacheMaxSizeMb": "64",
+        "journalAdaptiveGroupWrites": "false",
+    }
+    assert problems_of(cell(3, Durability.L1, broker_settings=given)) == []
+    made = settings_of(cell(3, Durability.L1, broker_settings=given))
+    assert made.bookie == {"dbStorage_writeCacheMaxSizeMb": "64", "journalAdaptiveGroupWrites": "false"}
+    assert made.broker == {n: v for n, v in given.items() if n not in made.bookie}
+    assert made.larger_caches_mb == (32, 100)
+    assert settings_of(cell(3, Durability.L1)).larger_caches_mb == (0, 0)
