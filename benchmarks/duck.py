@@ -79,10 +79,25 @@ WITH alive AS (
 SELECT kind, max(moment - before) FILTER (before < {until_ns}), max(moment - before_in_lane) FILTER (before_in_lane < {until_ns})
 FROM steps GROUP BY kind
 """
+# Delivery and latencies from single messages, without ranges and histograms.
+_MESSAGES = """
+WITH numbers AS (
+    SELECT producer, partition, sequence, count(*) FILTER (kind = 'send' AND outcome = 'acknowledged') AS acknowledged,
+           count(*) FILTER (kind = 'delivery') AS received
+    FROM read_parquet('{run}/evidence/*/message/*.parquet') GROUP BY ALL
+)
+SELECT sum(acknowledged)::BIGINT AS acknowledged, sum((acknowledged > 0 AND received = 0)::INT)::BIGINT AS lost,
+       sum(greatest(received - 1, 0))::BIGINT AS duplicated, sum(received)::BIGINT AS received FROM numbers
+"""
+_MESSAGE_LATENCY = """
+SELECT kind, quantile_disc(at_mono_ns - scheduled_mono_ns, [0.5, 0.99, 0.999])
+FROM read_parquet('{run}/evidence/*/message/*.parquet') GROUP BY kind ORDER BY kind
+"""
 
 
-def answers(run: Path, faults: tuple[int, int] | None = None) -> dict[str, Any]:
-    """The counts of delivery; the other questions are asked and their answers dropped. `faults`: (from_ns, until_ns)."""
+def answers(run: Path, faults: tuple[int, int] | None = None, *, messages: bool = False) -> dict[str, Any]:
+    """The counts of delivery; the other questions are asked and their answers dropped. `faults`: (from_ns, until_ns).
+    `messages`: counted from single messages as well, under that name."""
     import duckdb
 
     with duckdb.connect(config={"threads": THREADS}) as connection:
@@ -102,4 +117,8 @@ def answers(run: Path, faults: tuple[int, int] | None = None) -> dict[str, Any]:
         if faults is not None:
             query = _OUTAGE.replace("{from_ns}", str(faults[0])).replace("{until_ns}", str(faults[1]))
             found["outages"] = ask(query).fetchall()
+        if messages:
+            answer = ask(_MESSAGES)
+            found["messages"] = dict(zip([d[0] for d in answer.description], answer.fetchone(), strict=True))
+            found["latencies"] = ask(_MESSAGE_LATENCY).fetchall()
         return found

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from benchmarks.known_messages import Messages, numbers_of_runs
 from benchmarks.known_run import MEASURE_MONO_NS, START_MONO_NS, START_UNIX_S, mono_ns, write_documents
 from brokerlab.evidence.tables import ACTIVITY, EVENT, INTERVAL, MESSAGE, OUTCOME, READING, SEQUENCE
 from brokerlab.evidence.writer import SegmentWriter
@@ -38,9 +39,13 @@ class Case:
     agents: int = 2  # that send, and as many that receive
     seconds: int = 60
     slices: int = 30
-    message_rows: bool = False
+    message_rows: bool = False  # for a fault, or else as a workload with keep_messages leaves them
     fault: bool = False
     planted: int = 50  # of each kind of damage
+
+    @property
+    def keeps_messages(self) -> bool:
+        return self.message_rows and not self.fault
 
 
 @dataclass
@@ -54,6 +59,8 @@ class Truth:
     message_rows: int = 0
     publish_outage_ns: int = 0
     delivery_outage_ns: int = 0
+    publish_p99_ns: int = 0
+    end_to_end_p99_ns: int = 0
 
 
 @dataclass
@@ -82,18 +89,26 @@ def write_evidence(directory: Path, case: Case, seed: int = 1) -> Truth:
     rng = np.random.default_rng(seed)
     rate_per_s = case.messages / case.seconds
     write_documents(
-        directory, case.name, seconds=case.seconds, lanes=case.lanes, rate_per_s=rate_per_s, fault=case.fault
-    )
+        directory, case.name, seconds=case.seconds, lanes=case.lanes, rate_per_s=rate_per_s, fault=case.fault,
+        keep_messages=case.keeps_messages,
+    )  # fmt: skip
     writers, truth = _Writers(directory, case), Truth()
     planted = _planted_slices(rng, case)
     ordinals = dict.fromkeys(range(case.consumers), 0)
     times: dict[str, list[Int64s]] = {"publish": [], "delivery": []}
+    messages = Messages(rate_per_s / case.lanes, np.random.default_rng(seed))
     for number in range(case.slices):
-        _write_lanes(rng, writers, truth, number, planted[number], ordinals)
-        _write_seconds(rng, writers, number)
-        if case.message_rows:
+        arrived = _write_lanes(rng, writers, truth, number, planted[number], ordinals)
+        kept = _keep_messages(messages, writers, truth, number, arrived) if case.keeps_messages else {}
+        _write_seconds(rng, writers, number, kept)
+        if case.message_rows and case.fault:
             _write_messages(rng, writers, truth, number, times)
+    if case.keeps_messages:
+        truth.publish_p99_ns = messages.true_quantile_ns("send", 0.99)
+        truth.end_to_end_p99_ns = messages.true_quantile_ns("delivery", 0.99)
     _write_rest(writers)
+    for writer in writers.open.values():
+        writer.close()
     if case.fault:
         until = mono_ns(case.seconds)
         truth.publish_outage_ns = _longest(times["publish"], until)
@@ -115,11 +130,12 @@ def _bounds(case: Case, number: int) -> tuple[int, int]:
 
 def _write_lanes(
     rng: np.random.Generator, writers: _Writers, truth: Truth, number: int, planted: int, ordinals: dict[int, int]
-) -> None:
+) -> dict[int, dict[str, Any]]:
+    """Ranges of one slice; by consumer the runs (partition, first, last) that it received, in order."""
     case = writers.case
     begin, end = _bounds(case, number)
     if end == begin:
-        return
+        return {}
     arrived: dict[int, list[dict[str, Int64s]]] = {c: [] for c in range(case.consumers)}
     for lane in range(case.lanes):
         first, last = _cut(rng, begin, end, case.run_length)
@@ -128,11 +144,13 @@ def _write_lanes(
             arrived[consumer].append({"partition": np.full(len(runs), lane), "first": runs[:, 0], "last": runs[:, 1]})
         truth.sent += end - begin
     at = mono_ns(case.seconds * number // case.slices)
+    received = {}
     for consumer, lanes in arrived.items():
         columns: dict[str, Any] = {
             k: np.concatenate([lane[k] for lane in lanes]) for k in ("partition", "first", "last")
         }
         n = len(columns["first"])
+        received[consumer] = dict(columns)
         columns["ordinal"] = ordinals[consumer] + np.arange(n)
         ordinals[consumer] += n
         truth.ranges += n
@@ -141,6 +159,7 @@ def _write_lanes(
                 "last_mono_ns": at, "redelivered": 0, "first_position": -1, "last_position": -1}  # fmt: skip
         writers.write(f"consumer-g1-{1 + consumer % case.agents}", SEQUENCE, columns | same)
     _write_outcomes(rng, writers, truth, begin, end)
+    return received
 
 
 def _write_outcomes(rng: np.random.Generator, writers: _Writers, truth: Truth, begin: int, end: int) -> None:
@@ -200,8 +219,33 @@ def _arrivals(
         yield consumer, np.stack([first[mine], last[mine]], axis=1)
 
 
-def _write_seconds(rng: np.random.Generator, writers: _Writers, number: int) -> None:
-    """interval and activity of the seconds of a slice, all agents."""
+def _keep_messages(
+    messages: Messages, writers: _Writers, truth: Truth, number: int, arrived: dict[int, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """A row per send and delivery of a slice; by agent the columns of `interval` that follow from them."""
+    case = writers.case
+    begin, end = _bounds(case, number)
+    seconds = range(case.seconds * number // case.slices, case.seconds * (number + 1) // case.slices)
+    of_agent: dict[tuple[str, str, str], list[tuple[Int64s, Int64s]]] = {}
+    for agent in range(case.agents):
+        lanes = np.arange(agent, case.lanes, case.agents)
+        sent = np.repeat(lanes, end - begin), np.tile(np.arange(begin, end), len(lanes))
+        of_agent[f"producer-{1 + agent}", "send", ""] = [sent]
+    for consumer, runs in arrived.items():
+        name = f"consumer-g1-{1 + consumer % case.agents}"
+        of_agent.setdefault((name, "delivery", "g1"), []).append(numbers_of_runs(runs))
+    found = {}
+    for (name, kind, group), numbers in of_agent.items():
+        partition, sequence = (np.concatenate(column) for column in zip(*numbers, strict=True))
+        columns, place = messages.rows(kind, group, partition, sequence)
+        writers.write(name, MESSAGE, columns)
+        truth.message_rows += len(sequence)
+        found[name] = messages.histograms(kind, columns["scheduled_mono_ns"], place, seconds)
+    return found
+
+
+def _write_seconds(rng: np.random.Generator, writers: _Writers, number: int, kept: dict[str, dict[str, Any]]) -> None:
+    """interval and activity of the seconds of a slice, all agents. `kept`: histograms that single messages make."""
     case = writers.case
     begin, end = case.seconds * number // case.slices, case.seconds * (number + 1) // case.slices
     if end == begin:
@@ -214,7 +258,7 @@ def _write_seconds(rng: np.random.Generator, writers: _Writers, number: int) -> 
             counts = {"sent": each * sends, "acknowledged": each * sends, "received": each * (not sends), "rejected": 0,
                       "unknown": 0, "bytes": each * MESSAGE_BYTES}  # fmt: skip
             where = {"role": role, "group": "" if sends else "g1", "second_unix_s": seconds, "phase": "measure"}
-            histograms = _histograms(rng, sends, len(seconds), each)
+            histograms = _histograms(rng, sends, len(seconds), each) | kept.get(name, {})
             writers.write(
                 name, INTERVAL,
                 {**where, **counts, "destination": 0, "due": each * sends, "redelivered": 0, "negative": 0,

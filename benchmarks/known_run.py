@@ -29,7 +29,9 @@ def mono_ns(seconds: float) -> int:
     return START_MONO_NS + int(seconds * 1e9)
 
 
-def write_documents(directory: Path, name: str, *, seconds: int, lanes: int, rate_per_s: float, fault: bool) -> None:
+def write_documents(
+    directory: Path, name: str, *, seconds: int, lanes: int, rate_per_s: float, fault: bool, keep_messages: bool = False
+) -> None:
     """plan.json, environment.json and state.json of one finished execution of one cell."""
     run = RunDirectory(directory)
     cell = CellPlan.model_validate(
@@ -42,7 +44,7 @@ def write_documents(directory: Path, name: str, *, seconds: int, lanes: int, rat
             ),
             "consumers": ConsumersPlan(groups=1, per_group=1, agents_per_group=1),
             "phases": PhasesPlan(warm_up_s=0.0, measure_s=float(seconds), drain_limit_s=20.0),
-            "parameters": {"broker": "kafka"}, "broker_settings": {}, "client_settings": {},
+            "keep_messages": keep_messages, "parameters": {"broker": "kafka"}, "broker_settings": {}, "client_settings": {},
             **({"faults": [{"kind": "kill", "target": "leader", "at_s": 5.0}]} if fault else {}),
         }
     )  # fmt: skip

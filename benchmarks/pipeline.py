@@ -21,9 +21,10 @@ import psutil
 
 from benchmarks.known_evidence import FAULT_AFTER_S, Case, Truth, write_evidence
 from benchmarks.known_run import mono_ns
+from brokerlab.results.derived_tables import RECOUNT
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows
-from brokerlab.results.tables import DELIVERY, FAULT
+from brokerlab.results.tables import DELIVERY, FAULT, LATENCY_PER_PHASE
 
 CASES = {
     case.name: (case, wanted_s)
@@ -35,6 +36,7 @@ CASES = {
         (Case("one-lane", 40_000_000, lanes=1, run_length=1.35, consumers=2, seconds=120, slices=60, planted=500), 90),
         (Case("tiny-segments", 2_000_000, lanes=8, agents=4, consumers=4, seconds=830, slices=830), 30),
         (Case("fault-1e7", 5_000_000, seconds=60, slices=30, message_rows=True, fault=True), 40),
+        (Case("messages-1e8", 100_000_000, consumers=2, seconds=600, slices=120, planted=500, message_rows=True), 180),
     )
 }  # fmt: skip
 SESSION = "session"  # ten analyses in one session
@@ -52,7 +54,8 @@ _ANALYZE = "from brokerlab.cli.main import main; main()"
 _DUCK = """
 import sys, json, pathlib
 from benchmarks.duck import answers
-print(json.dumps(answers(pathlib.Path(sys.argv[1]), tuple(map(int, sys.argv[2:])) or None)))
+asked = json.loads(sys.argv[2])
+print(json.dumps(answers(pathlib.Path(sys.argv[1]), asked["faults"], messages=asked["messages"])))
 """
 
 
@@ -117,6 +120,29 @@ def wrong(run: Path, case: Case, truth: Truth) -> list[str]:
             found_ns, true_ns = fault[f"{side}_outage_s"] * 1e9, getattr(truth, f"{side}_outage_ns")
             if abs(found_ns - true_ns) > 1:
                 found.append(f"{side} outage: {found_ns} instead of {true_ns}")
+    return found + (_wrong_messages(directory, truth) if case.keeps_messages else [])
+
+
+def _wrong_messages(run: RunDirectory, truth: Truth) -> list[str]:
+    """Counted message by message, delivery must be the truth as well, and latencies those of the histograms."""
+    recount = {row["figure"]: row for row in read_rows(run, RECOUNT) if row["group"] or row["figure"] not in ("lost",)}
+    found = [f"{n} differs by {row['difference']}" for n, row in recount.items() if row["difference"]]
+    expected = {
+        "acknowledged": truth.sent,
+        "received": truth.received,
+        "lost": truth.lost,
+        "duplicated": truth.duplicated,
+    }
+    for name, n in expected.items():
+        told = recount[name]["by_message"] if name in recount else "nothing"
+        if told != n:
+            found.append(f"{name} by message: {told} instead of {n}")
+    for row in read_rows(run, LATENCY_PER_PHASE):
+        true_ns = {"publish_latency": truth.publish_p99_ns, "end_to_end_latency": truth.end_to_end_p99_ns}.get(
+            row["measure"]
+        )
+        if true_ns and not true_ns <= row["p99_ns"] <= true_ns * 129 / 128:
+            found.append(f"p99 of {row['measure']}: {row['p99_ns']} instead of {true_ns}")
     return found
 
 
@@ -162,13 +188,15 @@ def _seconds(took: Took) -> float:
 
 def _duck(run: Path, case: Case, truth: Truth, ours: Took) -> list[str]:
     """Its time and CPU, and the ratio of CPU, where it finds the same: of times only on an idle machine."""
-    times = [str(mono_ns(FAULT_AFTER_S)), str(mono_ns(case.seconds))] if case.fault else []
-    took = measured([sys.executable, "-c", _DUCK, str(run), *times])
+    times = [mono_ns(FAULT_AFTER_S), mono_ns(case.seconds)] if case.fault else None
+    asked = json.dumps({"faults": times, "messages": case.keeps_messages})
+    took = measured([sys.executable, "-c", _DUCK, str(run), asked])
     if took.code:
         return [f"failed: {took.said.strip().splitlines()[-1][:80]}", "–"]
     found = json.loads(took.said)
     expected = {name: getattr(truth, name) for name in ("sent", "received", "lost", "duplicated", "reordered")}
-    if any(found[name] != value for name, value in expected.items()):
+    again = found.get("messages", {})
+    if any(found[name] != value or again.get(name, value) != value for name, value in expected.items()):
         return [f"{took.seconds:.1f} (differs)", "–"]
     return [f"{took.seconds:.1f} / {took.cpu_s:.1f}", f"{ours.cpu_s / took.cpu_s:.1f}"]
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from brokerlab.evidence.segments import rows
 from brokerlab.evidence.tables import EVENT
+from brokerlab.lifeline import die_with_parent
 from brokerlab.model.events import AgentStarted, PhaseBegun, event_of
 from brokerlab.model.plan import RunPlan
 from brokerlab.results.directory import run_directories
@@ -85,8 +86,8 @@ def step_clock(seconds: float) -> Plant:
 
 @contextmanager
 def programs(code: str, count: int) -> Iterator[None]:
-    """So many Python programs beside us, ended at the end."""
-    running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
+    """So many Python programs beside us, ended at the end, also where we are killed."""
+    running = [subprocess.Popen([sys.executable, "-c", code], preexec_fn=die_with_parent) for _ in range(count)]
     try:
         yield
     finally:

@@ -3,7 +3,7 @@ stays as it was written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from brokerlab.evidence.compacted import Compacted, compacted_files
 from brokerlab.evidence.identity import Expected, Identity, repeated
 from brokerlab.model.arrow import as_declared, later_columns, schema_problem
 from brokerlab.model.tables import Table
@@ -29,6 +30,7 @@ class Segment:
     rows: int
     later: tuple[str, ...] = ()  # columns its writer did not have yet: to be read with their default
     identity: Identity | None = None
+    compacted: Compacted | None = None  # a file that has its rows and those of others
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,21 @@ def segments(
     """The readable segments of `table` over all executions, and those that are not.
 
     Every row group is read once, so damage behind an intact footer is found here and not in the middle of a query;
-    with `footers_only` it is left to whoever reads the rows.
+    with `footers_only` it is left to whoever reads the rows, and segments that are current in a compacted file are not
+    opened at all.
     Names that begin with a dot are still being written and are ignored. A segment that is there twice, or that
     belongs to another run or attempt than `expected`, is not readable.
     """
     readable = []
     unreadable = list(_in_quarantine(run_directory, table))
+    compacted = compacted_files(run_directory, ROOTS, table) if footers_only else {}
     for path in _files(run_directory, table):
+        if path in compacted:
+            file, one = compacted[path]
+            readable.append(
+                Segment(path, path.parent.parent.name, table.name, one.rows, file.later, one.identity, file)
+            )
+            continue
         reason, segment = _check(path, table, footers_only)
         execution = path.parent.parent.name
         if segment is None:
@@ -68,6 +78,30 @@ def segments(
     foreign = _not_of_this_run(run_directory, readable, expected or Expected())
     unreadable += foreign.values()
     return [segment for segment in readable if segment.path not in foreign], unreadable
+
+
+def new_segments(
+    run_directory: Path, table: Table, paths: Iterable[Path], expected: Expected, before: Iterable[Segment]
+) -> tuple[list[Segment], list[UnreadableSegment]]:
+    """Of files of `table` that have appeared: those that can be read, and those that cannot. A segment that is among
+    `before`, under whatever name, is not readable again. Files that have gone meanwhile are passed over."""
+    there = {s.identity: s.path for s in before if s.identity is not None}
+    readable, unreadable = [], []
+    for path in sorted(paths):
+        if not path.exists():
+            continue
+        name, execution = path.relative_to(run_directory), path.parent.parent.name
+        reason, segment = _check(path, table, footers_only=True)
+        if segment is None:
+            unreadable.append(UnreadableSegment(name, execution, table.name, reason))
+        elif segment.identity in there:
+            first = there[segment.identity].relative_to(run_directory)
+            reason = f"the same segment as {first}"
+            unreadable.append(UnreadableSegment(name, execution, table.name, reason, belongs=False))
+        else:
+            readable.append(segment)
+    foreign = _not_of_this_run(run_directory, readable, expected)
+    return [s for s in readable if s.path not in foreign], [*unreadable, *foreign.values()]
 
 
 def _not_of_this_run(run_directory: Path, readable: list[Segment], expected: Expected) -> dict[Path, UnreadableSegment]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brokerlab.errors import DiskFullError
+from brokerlab.evidence.compacted import Keeper
 from brokerlab.evidence.identity import SEGMENT_KEY, Identity
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
@@ -33,6 +34,7 @@ class SegmentWriter:
         self._batches: list[pa.RecordBatch] = []
         self._attempt = attempt
         self._number = _last_number(self._directory, writer)
+        self._small = Keeper(self._directory, writer)
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
         """Append rows given as columns, all of one length. Every column of the table must be there but `host`, which is
@@ -52,7 +54,9 @@ class SegmentWriter:
         temporary = final.with_name(f".{final.name}.tmp")
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            pq.write_table(self._named(rows), temporary, compression="zstd")
+            identity = self._identity(rows)
+            pq.write_table(_named(rows, identity), temporary, compression="zstd")
+            size = temporary.stat().st_size
             temporary.replace(final)
         except OSError as e:
             with contextlib.suppress(OSError):
@@ -64,12 +68,21 @@ class SegmentWriter:
                 ) from e
             raise
         self._batches.clear()
+        self._small.keep(identity, rows, size)
         return final
 
-    def _named(self, rows: pa.Table) -> pa.Table:
+    def close(self) -> None:
+        """Write what was added, and all small segments once more as one file: see evidence.compacted."""
+        self.flush()
+        self._small.write()
+
+    def _identity(self, rows: pa.Table) -> Identity:
         run, cell, repeat = (rows[name][0].as_py() for name in ("run", "cell", "repeat"))
-        identity = Identity(run, f"{cell}-r{repeat}", self._attempt, self._writer, self._number)
-        return rows.replace_schema_metadata({**(rows.schema.metadata or {}), SEGMENT_KEY: identity.encoded()})
+        return Identity(run, f"{cell}-r{repeat}", self._attempt, self._writer, self._number)
+
+
+def _named(rows: pa.Table, identity: Identity) -> pa.Table:
+    return rows.replace_schema_metadata({**(rows.schema.metadata or {}), SEGMENT_KEY: identity.encoded()})
 
 
 def _last_number(directory: Path, writer: str) -> int:

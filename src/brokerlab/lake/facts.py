@@ -50,7 +50,7 @@ def run_row(candidate: Candidate) -> Row:
         "headline": verdict.headline,
         "plan_fingerprint": plan.fingerprint,
         "inputs": candidate.inputs,
-        "source": str(directory.path.resolve()),
+        "source": str(candidate.made_from),
     }
 
 

@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from brokerlab.errors import MeasurementError
 from brokerlab.lake.batch import TIME, is_current, read, write_at_once, write_with_spark
 from brokerlab.lake.manifest import KEPT, Entry, Manifest, commit, kept, present
 from brokerlab.lake.store import LocalStore, Store, problems_named
-from brokerlab.lake.survey import Candidate, Refusal, survey
+from brokerlab.lake.survey import FOLLOWED, Candidate, Refusal, survey
 from brokerlab.lake.tables import PLACES
 
 if TYPE_CHECKING:
@@ -71,6 +72,33 @@ def add(
         same=found.same,
         refused=tuple(refused),
     )
+
+
+def put_followed(store: Store, candidate: Candidate, spark: Callable[[], SparkSession]) -> bool:
+    """Bring in the present state of a run that goes on, in place of its last one. False where the run has been added by
+    itself meanwhile: then the lake stays as it is."""
+    with problems_named(store):
+        there = present(store).runs.get(candidate.run)
+        if there is not None and not there.inputs.startswith(FOLLOWED):
+            return False
+        what = read([candidate], spark, lambda _: None)
+        if isinstance(store, LocalStore):
+            entries, wrong = write_at_once(store, what)
+        else:
+            entries, wrong = write_with_spark(spark(), store, what)
+        for refusal in (*what.refused, *wrong):
+            raise MeasurementError(refusal.text, hint="brokerlab lake follow tries again")
+
+        def change(manifest: Manifest) -> dict[str, Entry]:
+            there = manifest.runs.get(candidate.run)
+            if there is not None and not there.inputs.startswith(FOLLOWED):
+                return dict(manifest.runs)
+            return {**manifest.runs, **{entry.run: entry for entry in entries}}
+
+        after = commit(store, change)
+        if after.number % KEPT == 0:
+            delete_unused(store)
+        return after.runs[candidate.run].inputs == candidate.inputs
 
 
 def _writer(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from brokerlab.errors import DamagedFileError
+from brokerlab.evidence.compacted import COMPACTED
 from brokerlab.evidence.segments import QUARANTINE, ROOTS
 from brokerlab.lake.manifest import Manifest
 from brokerlab.lake.tables import declarations
@@ -20,6 +21,7 @@ from brokerlab.results.directory import RunDirectory
 from brokerlab.results.run_state import in_progress
 from brokerlab.results.tables import RESULT_TABLES
 
+FOLLOWED = "followed:"  # before the fingerprint of a run that goes on: any other replaces it
 DOCUMENTS = ("plan.json", "environment.json", "state.json", "verdict.json")
 
 
@@ -31,6 +33,7 @@ class Why(Enum):
     NO_PLAN = "no plan"
     DAMAGED = "damaged"
     DOUBLE = "two runs with one id"
+    WATCHED = "nothing was loaded"
     MISMATCH = "its layers do not add up"
 
 
@@ -54,11 +57,22 @@ class Part:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A run to process, by the name its plan gives it. `inputs` is the fingerprint of its files."""
+    """A run to process, by the name its plan gives it. `inputs` is the fingerprint of its files. Of a run that is followed
+    while it goes on, `directory` has documents and tables as they are so far, and `source` is its own directory."""
 
     run: str
     directory: RunDirectory
     inputs: str
+    source: Path | None = None
+
+    @property
+    def made_from(self) -> Path:
+        """The run directory that its rows were made from."""
+        return (self.source or self.directory.path).resolve()
+
+    def has_changed(self) -> bool:
+        """Its files are others than those that were surveyed."""
+        return inputs_of(self.directory) != self.inputs.removeprefix(FOLLOWED)
 
 
 @dataclass(frozen=True)
@@ -141,7 +155,10 @@ def _candidate(path: Path) -> Candidate | Refusal | None:
         return None
     if in_progress(directory):
         return Refusal(path, Why.IN_PROGRESS, f"{path.name} is in progress: add it when it has finished")
-    run = directory.plan().run
+    plan = directory.plan()
+    run = plan.run
+    if plan.kind == "monitor":
+        return Refusal(path, Why.WATCHED, f"{path.name} only watched: the lake has runs with a load")
     if directory.verdict() is None:
         text = f"{path.name} has not been analyzed: brokerlab analyze {path.name} makes its tables"
         return Refusal(path, Why.NOT_ANALYZED, text)
@@ -154,7 +171,8 @@ def _candidate(path: Path) -> Candidate | Refusal | None:
 def _inputs(path: Path) -> Iterator[Path]:
     yield from (path / name for name in DOCUMENTS if (path / name).is_file())
     for root in (*ROOTS, QUARANTINE, "tables"):
-        yield from sorted(p for p in (path / root).rglob("*") if p.is_file() and not p.name.startswith("."))
+        files = sorted(p for p in (path / root).rglob("*") if p.is_file() and not p.name.startswith("."))
+        yield from (p for p in files if COMPACTED not in p.parts)  # it says what the segments say
 
 
 def _others(copies: list[Candidate], manifest: Manifest) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The files of a run as the scan divides them: small ones whole, large ones by row groups."""
+"""The files of a run as the scan divides them: compacted ones for their segments, small ones whole, large ones by row groups."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow.parquet as pq
 
+from brokerlab.evidence.compacted import whole
 from brokerlab.model.tables import Table
 from brokerlab.pipeline.bronze import Bronze
 from brokerlab.pipeline.scan import FilePart
@@ -18,22 +19,30 @@ def file_parts(bronze: Bronze, tables: Iterable[Table]) -> list[tuple[FilePart, 
     """Every readable file of these tables, or its parts, each with its weight in bytes."""
     found = []
     for table in tables:
-        for segment in bronze.segments[table.name]:
-            whole = FilePart(str(segment.path), segment.execution, table.name)
+        segments = bronze.segments[table.name]
+        compacted = whole((s.compacted, s.path) for s in segments if s.compacted is not None)
+        for file in compacted.values():
+            stands_for = tuple((str(file.file_of(one)), one.rows) for one in file.listed)
+            part = FilePart(str(file.path), file.listed[0].identity.execution, table.name, segments=stands_for)
+            found.append((part, file.path.stat().st_size + OPENING))
+        for segment in segments:
+            if segment.compacted is not None and segment.compacted.path in compacted:
+                continue
+            part = FilePart(str(segment.path), segment.execution, table.name)
             size = segment.path.stat().st_size
             if size <= PART_BYTES:
-                found.append((whole, size + OPENING))
+                found.append((part, size + OPENING))
             else:
-                found += _divided(whole)
+                found += _divided(part)
     return found
 
 
-def _divided(whole: FilePart) -> list[tuple[FilePart, int]]:
-    meta = pq.read_metadata(whole.path)
+def _divided(file: FilePart) -> list[tuple[FilePart, int]]:
+    meta = pq.read_metadata(file.path)
     groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
     sizes = [sum(g.column(i).total_compressed_size for i in range(g.num_columns)) for g in groups]
     return [
-        (FilePart(whole.path, whole.execution, whole.table, (i, i + 1)), size + OPENING) for i, size in enumerate(sizes)
+        (FilePart(file.path, file.execution, file.table, (i, i + 1)), size + OPENING) for i, size in enumerate(sizes)
     ]
 
 

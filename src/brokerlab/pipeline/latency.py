@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from brokerlab.evidence.tables import AGENT
 from brokerlab.model.arrow import arrow_schema
-from brokerlab.model.histogram import SUB_BUCKET_BITS
+from brokerlab.model.histogram import SUB_BUCKET_BITS, band_bounds_ns
 from brokerlab.model.metrics import FROM_SCHEDULE, FROM_SEND, MEASURE_TABLE, Measure
 from brokerlab.model.quantiles import SHARES
 from brokerlab.model.tables import Column, Table
-from brokerlab.pipeline.merging import Histograms, band_bounds_ns, bands, merge, quantiles_ns
+from brokerlab.pipeline.merging import Histograms, bands, merge, quantiles_ns
 from brokerlab.results.tables import LATENCY_PER_PHASE, LATENCY_PER_SECOND
 
 SECOND_KEY = ("cell", "repeat", "second_unix_s", "phase", "measure", "group")

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from brokerlab.model.blocks import Int64s
-from brokerlab.model.histogram import BUCKETS, SUB_BUCKET_BITS, lower_bounds_ns
-
-BAND_BITS = 2  # four bands per octave
+from brokerlab.model.histogram import BAND_BITS, BUCKETS, SUB_BUCKET_BITS, lower_bounds_ns
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,3 @@ def bands(histograms: Histograms) -> Histograms:
     """The same samples in coarse bands, numbered bucket >> (SUB_BUCKET_BITS - BAND_BITS)."""
     coarse = histograms.bucket >> (SUB_BUCKET_BITS - BAND_BITS)
     return merge(histograms.owner(), len(histograms), coarse, histograms.count)
-
-
-def band_bounds_ns(band: Int64s) -> tuple[Int64s, Int64s]:
-    """Smallest and largest value of each band, from its first and last bucket."""
-    fine = SUB_BUCKET_BITS - BAND_BITS
-    return lower_bounds_ns(band << fine), lower_bounds_ns((band + 1) << fine) - 1

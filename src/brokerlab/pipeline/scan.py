@@ -56,12 +56,14 @@ _READING = ("cell", "repeat", "subject", "metric", "unit", "second_unix_s", "at_
 
 @dataclass(frozen=True)
 class FilePart:
-    """A readable file of one table, or some of its row groups (from, to)."""
+    """A readable file of one table, or some of its row groups (from, to). A compacted one says which segments (path, rows)
+    it stands for, in the order of its rows."""
 
     path: str
     execution: str
     table: str
     row_groups: tuple[int, int] | None = None
+    segments: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,25 +162,36 @@ class Chunk:
 def read_parts(table: Table, parts: Sequence[FilePart], damaged: Callable[[str, str], None]) -> Iterator[Chunk]:
     """The rows of these files with all columns of the table, many files together. For a file that cannot be read to its
     end `damaged` is called with (path, reason), and none of its rows is among them."""
-    waiting: list[tuple[pa.Table, tuple[str, int, int]]] = []
+    waiting: list[pa.Table] = []
+    origins: list[tuple[str, int, int]] = []
     count = 0
+    for rows, places in _read_each(table, parts, damaged):
+        waiting.append(rows)
+        origins += places
+        count += len(rows)
+        if count >= ROWS_AT_ONCE:
+            yield Chunk(_together(waiting), origins)
+            waiting, origins, count = [], [], 0
+    if waiting:
+        yield Chunk(_together(waiting), origins)
+
+
+def _read_each(
+    table: Table, parts: Sequence[FilePart], damaged: Callable[[str, str], None]
+) -> Iterator[tuple[pa.Table, list[tuple[str, int, int]]]]:
+    """Rows with their origins, as in Chunk. The segments themselves are read where a compacted file cannot be."""
     for part in parts:
         try:
             rows, first = _read(table, part)
         except (pa.ArrowException, OSError, ValueError) as e:
-            damaged(part.path, " ".join(str(e).split())[:200])
+            if part.segments:
+                yield from _read_each(
+                    table, [FilePart(p, part.execution, part.table) for p, _ in part.segments], damaged
+                )
+            else:
+                damaged(part.path, " ".join(str(e).split())[:200])
             continue
-        waiting.append((rows, (part.path, first, len(rows))))
-        count += len(rows)
-        if count >= ROWS_AT_ONCE:
-            yield _chunk(waiting)
-            waiting, count = [], 0
-    if waiting:
-        yield _chunk(waiting)
-
-
-def _chunk(read: list[tuple[pa.Table, tuple[str, int, int]]]) -> Chunk:
-    return Chunk(_together([rows for rows, _ in read]), [origin for _, origin in read])
+        yield rows, [(path, 0, n) for path, n in part.segments] or [(part.path, first, len(rows))]
 
 
 def _read(table: Table, part: FilePart) -> tuple[pa.Table, int]:

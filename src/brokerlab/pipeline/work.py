@@ -74,22 +74,35 @@ def _rows_of(partial: pa.Table, kind: str) -> pa.Table:
     return unpacked_rows([row.as_buffer() for row in mine["rows"]])
 
 
+def scanned(spark: SparkSession, scan: Scan) -> DataFrame:
+    """Rows of PARTIAL."""
+    tasks = len(scan.tasks)
+    return spark.range(0, tasks, 1, tasks).mapInArrow(scan, spark_schema(PARTIAL))
+
+
+def made_of(partial: DataFrame, make: Make) -> DataFrame:
+    """Rows of MADE from those of PARTIAL."""
+
+    def made_of_part(rows: pa.Table) -> pa.Table:  # Spark counts the arguments, and would count `self`
+        return make(rows)
+
+    return partial.groupBy(*PARTIAL_KEY).applyInArrow(made_of_part, spark_schema(MADE))
+
+
 def made(spark: SparkSession, scan: Scan, make: Make) -> DataFrame:
     """Rows of MADE."""
-
-    def made_of(partial: pa.Table) -> pa.Table:  # Spark counts the arguments, and would count `self`
-        return make(partial)
-
-    tasks = len(scan.tasks)
-    partial = spark.range(0, tasks, 1, tasks).mapInArrow(scan, spark_schema(PARTIAL))
-    return partial.groupBy(*PARTIAL_KEY).applyInArrow(made_of, spark_schema(MADE))
+    return made_of(scanned(spark, scan), make)
 
 
 def run(spark: SparkSession, scan: Scan, make: Make) -> dict[str, list[tuple[tuple[str, int], pa.Table]]]:
     """By table: rows with the execution they are of."""
-    found = made(spark, scan, make).toArrow()
-    by_table: dict[str, list[tuple[tuple[str, int], pa.Table]]] = {}
-    names: Sequence[list[object]] = [found[n].to_pylist() for n in ("cell", "repeat", "table")]
-    for cell, repeat, table, rows in zip(*names, found["rows"], strict=True):
-        by_table.setdefault(str(table), []).append(((str(cell), int(str(repeat))), unpacked_rows([rows.as_buffer()])))
-    return by_table
+    return by_table(made(spark, scan, make).toArrow())
+
+
+def by_table(made: pa.Table) -> dict[str, list[tuple[tuple[str, int], pa.Table]]]:
+    """Rows of MADE unpacked: by table, rows with the execution they are of."""
+    found: dict[str, list[tuple[tuple[str, int], pa.Table]]] = {}
+    names: Sequence[list[object]] = [made[n].to_pylist() for n in ("cell", "repeat", "table")]
+    for cell, repeat, table, rows in zip(*names, made["rows"], strict=True):
+        found.setdefault(str(table), []).append(((str(cell), int(str(repeat))), unpacked_rows([rows.as_buffer()])))
+    return found
