@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from brokerlab.agent.consuming import Consuming
+from brokerlab.agent.consuming import Consuming, HostedGroup
 from brokerlab.agent.control import Control
 from brokerlab.agent.evidence_process import EvidencePipe
 from brokerlab.agent.notes import EvidenceNotes
@@ -18,6 +18,7 @@ from brokerlab.agent.producing import Producing
 from brokerlab.agent.receiver import Receiver
 from brokerlab.agent.sender import Sender
 from brokerlab.agent.sender_native import sender
+from brokerlab.brokers.contract import Broker
 from brokerlab.brokers.registry import broker_named
 from brokerlab.errors import BrokerlabError, ExitCode
 from brokerlab.model.plan import AgentPlan, Role
@@ -32,22 +33,26 @@ def _end_soon(*_: object) -> None:
     signal.alarm(5)
 
 
+def _hosted(plan: AgentPlan, broker: Broker, pipe: EvidencePipe) -> HostedGroup:
+    receivers = [Receiver(plan, n, broker.consumer(plan, n)) for n in plan.members]
+    return HostedGroup(plan.group or "", receivers, EvidenceNotes(plan, pipe))
+
+
 def work(plan: AgentPlan, control: Control) -> None:
     """From connecting to the last row of evidence on disk."""
     constants = {"run": plan.run, "cell": plan.cell, "repeat": plan.repeat, "agent": plan.agent}
     broker = broker_named(plan.broker)
     pipe = EvidencePipe(Path(plan.evidence_directory), plan.agent, constants, plan.attempt)
     try:
-        notes = EvidenceNotes(plan, pipe)
         loop: Producing | Consuming
         if plan.role is Role.PRODUCER:
             senders = [sender(plan, n, broker.producer(plan, n)) for n in plan.members]
             members: list[Sender] | list[Receiver] = senders
-            loop = Producing(plan, senders, control, pipe, notes, sleeper())
+            loop = Producing(plan, senders, control, pipe, EvidenceNotes(plan, pipe), sleeper())
         else:
-            receivers = [Receiver(plan, n, broker.consumer(plan, n)) for n in plan.members]
-            members = receivers
-            loop = Consuming(plan, receivers, control, pipe, notes)
+            hosted = [_hosted(of, broker, pipe) for of in plan.by_group()]
+            members = [r for group in hosted for r in group.receivers]
+            loop = Consuming(plan, hosted, control, pipe)
         pipe.wait_ready()
         control.say("ready", driver=members[0].client.path, pid=os.getpid(), writer_pid=pipe.pid)
         command = control.command(wait_s=3600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,21 +20,34 @@ WAIT_NS = 20_000_000  # longest wait for a message before commands are looked at
 SHARED_WAIT_NS = 1_000_000  # the same when several consumers take turns
 
 
-class Consuming:
-    """Receives until told to finish; answers `report` with how far it is."""
+@dataclass(frozen=True)
+class HostedGroup:
+    """What an agent has of one group: its consumers there, and the group's notes."""
 
-    def __init__(
-        self, plan: AgentPlan, receivers: list[Receiver], control: Control, pipe: EvidencePipe, notes: EvidenceNotes
-    ) -> None:
+    name: str
+    receivers: list[Receiver]
+    notes: EvidenceNotes
+
+    def totals(self) -> dict[str, int]:
+        of = [r.totals() for r in self.receivers]
+        return {name: sum(getattr(t, name) for t in of) for name in ("received", "corrupted", "unexpected", "bytes")}
+
+
+class Consuming:
+    """Receives until told to finish; answers `report` with how far each group is."""
+
+    def __init__(self, plan: AgentPlan, groups: list[HostedGroup], control: Control, pipe: EvidencePipe) -> None:
         self._plan = plan
+        self._groups = groups
+        receivers = [r for group in groups for r in group.receivers]
         self._receivers = receivers
+        self._group_of = [i for i, group in enumerate(groups) for _ in group.receivers]
         self._control = control
         self._pipe = pipe
-        self._notes = notes
         self._wait_ns = WAIT_NS if len(receivers) == 1 else SHARED_WAIT_NS
         self._finish = False
         self._ticks = 0
-        self._last_arrival_ns = 0
+        self._last_arrival_ns = [0] * len(groups)
 
     def run(self, start_ns: int, unix_minus_mono_ns: int) -> dict[str, object]:
         for receiver in self._receivers:
@@ -55,20 +69,23 @@ class Consuming:
             self._close_second(time.monotonic_ns())  # what arrived before the broker went is evidence as well
             raise
         self._close_second(time.monotonic_ns())
-        totals = [r.totals() for r in self._receivers]
-        return {name: sum(getattr(t, name) for t in totals) for name in ("received", "corrupted", "unexpected")}
+        totals = [group.totals() for group in self._groups]
+        return {name: sum(of[name] for of in totals) for name in ("received", "corrupted", "unexpected")}
 
     def _receive_once(self, now: int) -> None:
         """Ask every consumer without waiting; when none had anything, wait a moment for one of them."""
         self._ticks += 1
         if len(self._receivers) == 1:
-            got = self._receivers[0].receive(now + self._wait_ns)
+            got = {0} if self._receivers[0].receive(now + self._wait_ns) else set()
         else:
-            got = sum(r.receive(0) for r in self._receivers)
-            if not got:
-                got = self._receivers[self._ticks % len(self._receivers)].receive(now + self._wait_ns)
+            got = {i for i, r in enumerate(self._receivers) if r.receive(0)}
+            turn = self._ticks % len(self._receivers)
+            if not got and self._receivers[turn].receive(now + self._wait_ns):
+                got = {turn}
         if got:
-            self._last_arrival_ns = time.monotonic_ns()
+            now = time.monotonic_ns()
+            for i in got:
+                self._last_arrival_ns[self._group_of[i]] = now
 
     def _obey(self, now: int) -> None:
         command = self._control.command()
@@ -79,22 +96,23 @@ class Consuming:
         elif command["command"] == "measured":
             self._seconds.end_measure(command["end_mono_ns"])
         elif command["command"] == "report":
-            highest = np.maximum.reduce([r.highest() for r in self._receivers])
-            remaining = [r.client.remaining() for r in self._receivers]
-            self._control.say(
-                "report",
-                highest=highest.tolist(),
-                remaining=remaining,
-                quiet_ns=now - self._last_arrival_ns,
-                received=sum(r.totals().received for r in self._receivers),
-            )
+            of = zip(self._groups, self._last_arrival_ns, strict=True)
+            self._control.say("report", groups={group.name: _progress(group, now - last_ns) for group, last_ns in of})
 
     def _close_second(self, now: int) -> None:
-        totals = dict.fromkeys(("received", "corrupted", "unexpected", "bytes"), 0)
-        for receiver in self._receivers:
-            self._notes.consumer(receiver.number, receiver.take())
-            of = receiver.totals()
-            for name in totals:
-                totals[name] += getattr(of, name)
-        totals["ticks"] = self._ticks
-        say_live(self._control, self._seconds.close(now, totals, {}, self._notes))
+        totals = []
+        for group in self._groups:
+            for receiver in group.receivers:
+                group.notes.consumer(receiver.number, receiver.take())
+            totals.append((group.notes, {**group.totals(), "ticks": self._ticks if group is self._groups[0] else 0}))
+        say_live(self._control, self._seconds.close(now, totals, {}))
+
+
+def _progress(group: HostedGroup, quiet_ns: int) -> dict[str, object]:
+    """How far one group is, as load.drain.Progress has it."""
+    return {
+        "highest": np.maximum.reduce([r.highest() for r in group.receivers]).tolist(),
+        "remaining": [r.client.remaining() for r in group.receivers],
+        "quiet_ns": quiet_ns,
+        "received": group.totals()["received"],
+    }

@@ -2,7 +2,8 @@
 
 In:  the AgentPlan; {"command": "start", "start_mono_ns": n, "unix_minus_mono_ns": n}; {"command": "report"};
      {"command": "measured", "end_mono_ns": n}: measure ended then, before its time; {"command": "finish"}. The end of the input means that the runner is gone: save and end.
-Out: {"event": "ready", ...}, {"event": "live", ...} once a second, {"event": "report", ...}, {"event": "done", ...},
+Out: {"event": "ready", ...}, {"event": "live", ...} once a second, {"event": "report", "groups": {name: how far}},
+     {"event": "done", ...},
      {"event": "failed", "kind": ..., "message": ..., "exit_code": n}.
 """
 

@@ -130,7 +130,7 @@ def write_evidence(stream: BinaryIO) -> None:
                 writer.flush()
             flushed = time.monotonic()
     for writer in writers.values():
-        writer.flush()
+        writer.close()
 
 
 if __name__ == "__main__":

@@ -98,11 +98,18 @@ class EvidenceNotes:
             count, first, _ = self._errors.get(kind, (0, now_ns, now_ns))
             self._errors[kind] = (count + n, first, now_ns)
 
-    def activity(self, second_unix_s: int, phase: str, elapsed_ns: int, counts: dict[str, int]) -> float:
-        """One row for the second that ended. Returns the cores this process used in it."""
+    def take_cpu_ns(self) -> tuple[int, int]:
+        """What this process used since it was asked before: user and system time."""
         before, self._usage = self._usage, resource.getrusage(resource.RUSAGE_SELF)
-        user_ns = round((self._usage.ru_utime - before.ru_utime) * 1e9)
-        system_ns = round((self._usage.ru_stime - before.ru_stime) * 1e9)
+        return round((self._usage.ru_utime - before.ru_utime) * 1e9), round(
+            (self._usage.ru_stime - before.ru_stime) * 1e9
+        )
+
+    def activity(
+        self, second_unix_s: int, phase: str, elapsed_ns: int, counts: dict[str, int], cpu_ns: tuple[int, int]
+    ) -> None:
+        """One row for the second that ended. Of an agent with several groups each has one, with an equal part of time
+        and CPU: added up they are the agent's."""
         names = (
             "sent", "acknowledged", "rejected", "unknown", "received", "corrupted", "unexpected", "bytes",
             "buffer_full", "behind", "in_flight", "ticks", "longest_pause_ns",
@@ -115,13 +122,12 @@ class EvidenceNotes:
                 "second_unix_s": [second_unix_s],
                 "phase": [phase],
                 **{name: [counts.get(name, 0)] for name in names},
-                "cpu_user_ns": [user_ns],
-                "cpu_system_ns": [system_ns],
+                "cpu_user_ns": [cpu_ns[0]],
+                "cpu_system_ns": [cpu_ns[1]],
                 "elapsed_ns": [elapsed_ns],
             },
         )
         self._write_errors()
-        return (user_ns + system_ns) / max(elapsed_ns, 1)
 
     def _write_errors(self) -> None:
         if not self._errors:

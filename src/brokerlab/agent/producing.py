@@ -99,7 +99,7 @@ class Producing:
             in_flight += of.in_flight
         totals["ticks"] = self._ticks.count
         levels = {"behind": sum(s.behind(now) for s in self._senders), "in_flight": in_flight}
-        say_live(self._control, self._seconds.close(now, totals, levels, self._notes))
+        say_live(self._control, self._seconds.close(now, [(self._notes, totals)], levels))
         self._pipe.push()
 
     def _result(self) -> dict[str, object]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from brokerlab.agent.control import Control
 from brokerlab.agent.notes import EvidenceNotes
 from brokerlab.agent.pulse import Pulse
 from brokerlab.model.plan import PhasesPlan
 
 SECOND_NS = 1_000_000_000
+Of = tuple[EvidenceNotes, dict[str, int]]  # the notes of a group, or of producers, and their totals
 
 
 class Seconds:
@@ -18,7 +21,7 @@ class Seconds:
         self._measure_from_ns = start_ns + round(phases.warm_up_s * 1e9)
         self._end_ns = self._measure_from_ns + round(phases.measure_s * 1e9)
         self._since_ns = now_ns
-        self._before: dict[str, int] = {}
+        self._before: list[dict[str, int]] = []
         self._pulse = Pulse()
         self.next_ns = self._following(now_ns)
 
@@ -36,19 +39,21 @@ class Seconds:
             return "warm_up"
         return "measure" if mono_ns < self._end_ns else "drain"
 
-    def close(
-        self, now_ns: int, totals: dict[str, int], levels: dict[str, int], notes: EvidenceNotes
-    ) -> dict[str, object]:
-        """Write the activity row of the second that ended (or was cut short) and return its live line.
+    def close(self, now_ns: int, totals: Sequence[Of], levels: dict[str, int]) -> dict[str, object]:
+        """Write the activity rows of the second that ended (or was cut short), one of each group, and return its live line.
 
         `totals` only grow and are written as differences; `levels` are written as they are.
         """
-        counts = {name: value - self._before.get(name, 0) for name, value in totals.items()}
-        self._before = dict(totals)
+        rows = [{name: n - before.get(name, 0) for name, n in of.items()} for (_, of), before in self._paired(totals)]
+        self._before = [dict(of) for _, of in totals]
+        counts = {name: sum(row.get(name, 0) for row in rows) for name in rows[0]}
         second = (self._since_ns + self._unix_minus_mono_ns) // SECOND_NS
         phase = self.phase(self._since_ns)
         pause = {"longest_pause_ns": self._pulse.take()}
-        cores = notes.activity(second, phase, now_ns - self._since_ns, {**counts, **levels, **pause})
+        elapsed_ns, cpu_ns, n = now_ns - self._since_ns, totals[0][0].take_cpu_ns(), len(rows)
+        for (notes, _), row in zip(totals, rows, strict=True):
+            part = (cpu_ns[0] // n, cpu_ns[1] // n)
+            notes.activity(second, phase, max(elapsed_ns // n, 1), {**row, **levels, **pause}, part)
         self._since_ns = now_ns
         self.next_ns = self._following(now_ns)
         return {
@@ -56,9 +61,17 @@ class Seconds:
             "phase": phase,
             **counts,
             **levels,
-            "p99_ns": dict(notes.latest_p99_ns),
-            "cpu_cores": round(cores, 3),
+            "p99_ns": _largest([notes.latest_p99_ns for notes, _ in totals]),
+            "cpu_cores": round(sum(cpu_ns) / max(elapsed_ns, 1), 3),
         }
+
+    def _paired(self, totals: Sequence[Of]) -> Iterable[tuple[Of, dict[str, int]]]:
+        """With what they were a second before."""
+        return zip(totals, self._before or [{}] * len(totals), strict=True)
+
+
+def _largest(of: Sequence[dict[str, int]]) -> dict[str, int]:
+    return {name: max(one.get(name, 0) for one in of) for known in of for name in known}
 
 
 def say_live(control: Control, line: dict[str, object]) -> None:

@@ -25,8 +25,8 @@ AT_ONCE: tuple[Check, ...] = (
 )  # fmt: skip
 CHECKS: tuple[Check, ...] = (
     course.no_evidence, course.broker_died, course.agent_died, course.broker_failed, course.failed, course.repeat_missing, course.segment_unreadable,
-    course.rows_quarantined, load.load_not_delivered, load.load_not_scheduled, load.number_not_reached, *AT_ONCE,
-    setup.placement_left, setup.share_exceeded, setup.link_exceeded, delivery.drain_incomplete,
+    course.rows_quarantined, load.load_not_delivered, load.load_not_scheduled, load.number_not_reached, course.backlog_not_reached, *AT_ONCE,
+    setup.placement_left, setup.share_exceeded, setup.memory_limit_missing, setup.fsync_floor_missing, setup.link_exceeded, delivery.drain_incomplete,
     delivery.nothing_received, delivery.counted_differently, course.not_steady, course.too_short, faults.fault_missing, faults.planned_fault,
     load.client_blocked, delivery.no_consumers, machine.disturbed, setup.kept_cluster, setup.confined, course.left_behind,
     course.errors, course.segment_left_out,

@@ -17,6 +17,7 @@ from brokerlab.judge.contrasts import unpaired
 from brokerlab.judge.differences import estimates
 from brokerlab.judge.student import two_sided_limit
 from brokerlab.model.claims import Part
+from brokerlab.model.histogram import printed_ns
 from brokerlab.results.tables import FEWEST_FOR_CLAIM
 
 Round = tuple[str, int]  # run, and the repeat of it in which the cells ran side by side
@@ -55,7 +56,7 @@ class NoValueError(Exception):
 
 def measured(part: Part, figures: Figures, level: float) -> Measured:
     """The part's measure with an interval that leaves out the true value with the chance `level`."""
-    if part.kind in ("level", "share", "overhead", "during"):
+    if part.kind in ("level", "share", "overhead", "during", "bucketed"):
         return _of_one_cell(part, figures, level)
     if part.kind == "ratio":
         a, b = part.cells
@@ -127,7 +128,7 @@ class _Contrast:
 
 def _contrasts(figures: Figures, metric: str, pairs: Sequence[tuple[str, str]]) -> list[_Contrast]:
     """Of the logarithms of a / b. Cells of one experiment run side by side: pairs of repeats, with the noise of all its
-    cells. Others have nothing to do with each other."""
+    cells. Others, and those that only ever ran in different runs, have nothing to do with each other."""
     for cell in dict.fromkeys(cell for pair in pairs for cell in pair):
         values = figures.of(metric, cell)
         if not values:
@@ -143,9 +144,8 @@ def _contrasts(figures: Figures, metric: str, pairs: Sequence[tuple[str, str]]) 
             continue
         if one not in by_experiment:
             by_experiment[one] = _within(figures, metric, one)
-        if (a, b) not in by_experiment[one]:
-            raise NoValueError(f"{a} and {b} have no repeat in common")
-        found.append(by_experiment[one][a, b])
+        paired = by_experiment[one].get((a, b))
+        found.append(paired or _unpaired(figures.of(metric, a), figures.of(metric, b)))
     return found
 
 
@@ -191,6 +191,8 @@ def _values(part: Part, figures: Figures) -> list[float]:
         if cell not in figures.message_bytes:
             raise NoValueError(f"the size of the messages of {cell} is not known")
         return [v - figures.message_bytes[cell] for v in values.values()]
+    if part.kind == "bucketed":
+        return [float(printed_ns(v, part.bucket_ns)) for v in values.values()]
     if part.kind != "share":
         return list(values.values())
     if part.of == "configured":

@@ -32,7 +32,7 @@ class Member:
 @dataclass(frozen=True)
 class StudyQuestion:
     """What is to be judged: the claims, and the runs that may answer them. `absent` says why cells did not run, `unmet`
-    what the machine lacks for a claim."""
+    what the machine lacks for a claim, `command` what measures the cells that have not run yet."""
 
     study: str
     scale: str
@@ -42,6 +42,7 @@ class StudyQuestion:
     absent: Mapping[str, str]
     unmet: Mapping[str, str]
     looks: int
+    command: str = ""
 
     @property
     def runs(self) -> list[str]:
@@ -112,7 +113,9 @@ def observed(question: StudyQuestion, values: Iterable[Row], facts: Iterable[Row
             configured[row["name"]] = row["rate_per_s"]
         if row["message_bytes"]:
             sizes[row["name"]] = float(row["message_bytes"])
-    return Observed(Figures(by_metric, question.experiments, configured, sizes), cells, question.absent)
+    return Observed(
+        Figures(by_metric, question.experiments, configured, sizes), cells, question.absent, question.command
+    )
 
 
 def _cell_facts(row: Row) -> CellFacts:

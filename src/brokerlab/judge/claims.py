@@ -42,11 +42,12 @@ class CellFacts:
 
 @dataclass(frozen=True)
 class Observed:
-    """All that a claim is judged by. `absent` says why cells did not run at all."""
+    """All that a claim is judged by. `absent` says why cells did not run at all, `command` what measures the others."""
 
     figures: Figures
     cells: Mapping[str, Sequence[CellFacts]]
     absent: Mapping[str, str]
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,13 +125,24 @@ def _not_runnable(claim: Claim, observed: Observed) -> tuple[Verdict, str] | Non
         if runs and not any(r.finished for r in runs):
             failure = next((r.failure for r in runs if r.failure), "")
             return "not runnable here", f"every execution of {cell} failed" + (f": {failure}" if failure else "")
+        slower = next((p for r in runs if (p := _other_path(claim, r))), "")
+        if slower:
+            said = f"{cell} was driven by {slower}, which may be the limit; the claim needs a {claim.driver_path} path"
+            return "not runnable here", said
     return None
+
+
+def _other_path(claim: Claim, facts: CellFacts) -> str:
+    """The driver path of a cell that ran, where it is not one that the claim needs."""
+    taken = facts.facts.get("driver_path", "") if facts.finished else ""
+    return "" if taken.startswith(claim.driver_path) else taken
 
 
 def _cannot_tell(claim: Claim, observed: Observed) -> tuple[Verdict, str] | None:
     for cell in claim.cells:
         if not observed.cells.get(cell):
-            return "cannot tell", f"{cell} has not been run yet"
+            how = f": `{observed.command}` measures it" if observed.command else ""
+            return "cannot tell", f"{cell} is not measured yet{how}"
     return _unlike(claim, observed) or _doubted(claim, observed)
 
 

@@ -10,12 +10,14 @@ from brokerlab.judge import limits
 from brokerlab.judge.figures import Row, measured_bounds
 from brokerlab.judge.findings import Findings
 from brokerlab.judge.reasons import EVERYTHING, RATES_AND_LATENCIES, Found, check
-from brokerlab.model.events import AgentDied, BrokerFailed, Death, LeftBehind, NodeDied, event_of
+from brokerlab.judge.tailing import any_late
+from brokerlab.model.events import AgentDied, BrokerFailed, ConsumersStarted, Death, LeftBehind, NodeDied, event_of
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.tables import LOG_P99
 from brokerlab.results.verdict import Weight
 
 LAST_LINES = 3
+RECEIVING = ("received", "end_to_end")  # how series of `steadiness` begin that are of consumers
 
 
 def _deaths(f: Findings, kind: type[Death], sentence: str) -> Iterable[Found]:
@@ -96,12 +98,14 @@ def too_short(f: Findings) -> Iterable[Found]:
 @check(
     "not_steady", weight="cannot tell", cause="broker", affects=RATES_AND_LATENCIES,
     rule="`steadiness` is labelled warming, slowing or none (a p99 with label none is a note; bursts, ramps and backlogs are"
-         " exempt); a rate affects rates and latencies, a latency the latencies alone",
+         " exempt, and what is received where a set of consumers starts later); a rate affects rates and latencies, a latency the latencies alone",
 )  # fmt: skip
 def not_steady(f: Findings) -> Iterable[Found]:
     for row in f.rows("steadiness"):
         cell = f.cell(row["cell"])
-        on_purpose = cell.producers.schedule.arrival in ("burst", "ramp") or cell.consumers.start == "after_backlog"
+        on_purpose = cell.producers.schedule.arrival in ("burst", "ramp") or (
+            any_late(cell) if row["series"].startswith(RECEIVING) else cell.consumers.start == "after_backlog"
+        )
         if row["label"] in ("flat", "short") or on_purpose:
             continue
         is_rate = not row["series"].endswith(LOG_P99)
@@ -129,6 +133,22 @@ def _latency_in_words(row: Row) -> str:
     change = row["slope_per_minute"] * row["seconds"] / 60
     way = "rises" if change > 0 else "falls"
     return f"{name} of a second is {row['label']}: it {way} by a factor of {math.exp(abs(change)):.1f} over {row['seconds']} s"
+
+
+@check(
+    "backlog_not_reached", weight="cannot tell", cause="load", affects=RATES_AND_LATENCIES,
+    rule="a set of consumers was to start while producers go on, at a time or after a number of bytes, and they had sent"
+         " everything before",
+)  # fmt: skip
+def backlog_not_reached(f: Findings) -> Iterable[Found]:
+    for row in f.events:
+        event = event_of(row)
+        if isinstance(event, ConsumersStarted) and not event.reached:
+            sets = f.cell(row["cell"]).consumer_sets
+            asked = next((of.start_words() for of in sets if of.name == event.consumer_set), "earlier")
+            name = f"set {event.consumer_set}" if event.consumer_set else "the consumers"
+            text = f"{name} started when everything was sent ({event.sent_bytes:,} bytes); asked was {asked}"
+            yield Found(ExecutionId.of(row), text, float(event.sent_bytes))
 
 
 @check(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from brokerlab.judge.course_figures import course, taken_in
@@ -127,15 +127,17 @@ def figures(
     minutes: Iterable[Row] = (),
     dips: Iterable[Row] = (),
     ceilings: Ceilings | None = None,
+    tailing: Collection[str] = (),
 ) -> Figures:
     """Everything run_summary shows, by cell, metric and repeat; the arguments are rows of rate_per_second,
-    latency_per_phase, delivery, agent_health, reading_per_second, cost, catch_up, minute_rate and dip."""
+    latency_per_phase, delivery, agent_health, reading_per_second, cost, catch_up, minute_rate and dip. In the cells
+    `tailing` some consumers start before the first send; rows of the others are not among the first two."""
     bounds = measured_bounds(rates)
     cpu: Figures = defaultdict(lambda: defaultdict(float))
     for row in agents:
         cpu[row["cell"], "agent_cpu_cores"][row["repeat"]] += row["cpu_cores_mean"]
     rate = throughput(rates) | course(rates, bounds)
-    for row in catch_up:  # nothing was to be received in the measure phase, so 0 would be no answer
+    for row in (r for r in catch_up if r["cell"] not in tailing):  # nothing was to be received, so 0 would be no answer
         for metric in OF_RECEIVING:
             rate.get((row["cell"], metric), {}).pop(row["repeat"], None)
     for key, values in backlog_rates(catch_up).items():
@@ -149,13 +151,17 @@ def figures(
 
 
 def backlog_rates(catch_up: Sequence[Row]) -> Figures:
-    """backlog_received_per_s of the table `catch_up`: groups that read at the same time add up."""
-    found: Figures = defaultdict(lambda: defaultdict(float))
+    """backlog_received_per_s of the table `catch_up`: groups of a set read at the same time and add up; of several sets
+    the slowest."""
+    sums: dict[ExecutionId, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     unknown = {ExecutionId.of(r) for r in catch_up if r["received_per_s"] is None}
     for row in catch_up:
         if ExecutionId.of(row) not in unknown:
-            found[row["cell"], "backlog_received_per_s"][row["repeat"]] += row["received_per_s"]
-    return {key: dict(values) for key, values in found.items()}
+            sums[ExecutionId.of(row)][row.get("consumer_set") or ""] += row["received_per_s"]
+    found: Figures = defaultdict(dict)
+    for execution, of_sets in sums.items():
+        found[execution.cell, "backlog_received_per_s"][execution.repeat] = min(of_sets.values())
+    return dict(found)
 
 
 def fault_figures(dips: Iterable[Row]) -> Figures:

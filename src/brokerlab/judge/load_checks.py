@@ -12,6 +12,7 @@ from brokerlab.judge.figures import Row
 from brokerlab.judge.findings import Findings, by_execution, is_closed
 from brokerlab.judge.machine_checks import processors_around
 from brokerlab.judge.reasons import LATENCIES, RATES_AND_LATENCIES, Found, check
+from brokerlab.judge.tailing import tailing_groups
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.metrics import WITHOUT_LATENESS, measure_words
 from brokerlab.model.plan import CellPlan, Phase
@@ -88,7 +89,7 @@ def number_not_reached(f: Findings) -> Iterable[Found]:
 @check(
     "agent_saturated", weight="invalid", cause="agent", affects=RATES_AND_LATENCIES,
     rule=f"an agent > {limits.AGENT_CPU_CORES:.2f} cores while it is behind its schedule, or while its group receives"
-         f" < {limits.ACHIEVED_SHARE:.0%} of what is sent; a note in a closed loop. Agents that `placement` puts on fewer"
+         f" < {limits.ACHIEVED_SHARE:.0%} of what is sent; a note in a closed loop and while a backlog is read. Agents that `placement` puts on fewer"
          " cores than there are agents have an equal part of that limit each",
 )  # fmt: skip
 def agent_saturated(f: Findings) -> Iterable[Found]:
@@ -99,12 +100,19 @@ def agent_saturated(f: Findings) -> Iterable[Found]:
         )
         if cpu <= limit:
             continue
-        closed = is_closed(f.cell(row["cell"])) and row["role"] == "producer"
+        closed = _goes_as_fast_as_it_can(f.cell(row["cell"]), row)
         if not closed and not _is_behind(f, row):
             continue
         tail = "the maximum found may be the agent's, not the broker's" if closed else "it was behind: it was the limit"
         text = f"agent {row['agent']} used {cpu:.2f} cores (limit {limit:.2g}); {tail}"
         yield Found(ExecutionId.of(row), text, cpu, limit, weight="note" if closed else None)
+
+
+def _goes_as_fast_as_it_can(cell: CellPlan, row: Row) -> bool:
+    """A producer in a closed loop, and a consumer that reads a backlog."""
+    if row["role"] == "producer":
+        return is_closed(cell)
+    return any(of.starts_late and row["agent"].startswith(of.agent_prefix()) for of in cell.consumer_sets)
 
 
 def _cores_of_an_agent(cell: CellPlan, role: str) -> float:
@@ -114,7 +122,7 @@ def _cores_of_an_agent(cell: CellPlan, role: str) -> float:
     if not own:
         return 1.0
     agents = cell.producers.agents * bool(own & producers)
-    agents += cell.consumers.groups * cell.consumers.agents_per_group * bool(own & consumers)
+    agents += sum(of.all_agents for of in cell.consumer_sets) * bool(own & consumers)
     return min(1.0, len(own) / max(agents, 1))
 
 
@@ -125,7 +133,7 @@ def _is_behind(f: Findings, row: Row) -> bool:
     if row["role"] == "producer":
         return bool(row["behind_max"] > limits.BEHIND_SHARE * max(sent / cell.producers.agents, 1.0))
     received = f.figures.get((cell.cell, "received_per_s"), {}).get(row["repeat"], 0.0)
-    return received < limits.ACHIEVED_SHARE * sent * cell.consumers.groups
+    return received < limits.ACHIEVED_SHARE * sent * tailing_groups(cell)
 
 
 @dataclass(frozen=True)

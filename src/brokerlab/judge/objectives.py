@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from brokerlab.judge.findings import Findings
+from brokerlab.judge.tailing import tailing_groups
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.histogram import quantile_ns
 from brokerlab.model.metrics import MEASURES, OF_DELIVERIES
@@ -77,7 +78,7 @@ def _values(
     if objective.measure in MEASURES:
         yield from _latencies(findings, objective, cell, counted)
     elif objective.measure in ("throughput", "sent_per_s", "received_per_s"):
-        side = "received_per_s" if cell.consumers.groups else "sent_per_s"
+        side = "received_per_s" if cell.groups else "sent_per_s"
         metric = side if objective.measure == "throughput" else objective.measure
         of = findings.figures.get((cell.cell, metric), {})
         yield from (Measured(v) for r, v in of.items() if ExecutionId(cell=cell.cell, repeat=r) in counted)
@@ -90,7 +91,7 @@ def _latencies(
 ) -> Iterable[Measured]:
     """The quantile asked for, from the merged histogram; the mean when none is asked for.
 
-    What has not arrived yet can only make a latency worse: without a drain "missed" is sure and "met" is not.
+    Where some consumers start later than others, of those that tail. What has not arrived yet can only make a latency worse: without a drain "missed" is sure and "met" is not.
     """
     drained = {(r["repeat"], r["group"]): r["drained"] for r in findings.rows("delivery") if r["cell"] == cell.cell}
     exact = {
@@ -101,7 +102,9 @@ def _latencies(
     for row in findings.rows("latency_histogram"):
         if (row["cell"], row["measure"], row["phase"]) != (cell.cell, objective.measure, Phase.MEASURE.value):
             continue
-        if ExecutionId.of(row) not in counted:
+        if ExecutionId.of(row) not in counted or (
+            row["group"] and cell.set_of(row["group"]).starts_late and tailing_groups(cell)
+        ):
             continue
         counts = np.asarray(row["count"], np.int64)
         key = (row["repeat"], row["group"])

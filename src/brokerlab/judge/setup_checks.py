@@ -9,6 +9,7 @@ from brokerlab.judge import limits
 from brokerlab.judge.findings import Findings
 from brokerlab.judge.reasons import RATES_AND_LATENCIES, Found, check
 from brokerlab.model.execution_id import ExecutionId
+from brokerlab.model.machine_plan import NOT_LOADED
 
 
 @check(
@@ -76,6 +77,36 @@ def share_exceeded(f: Findings) -> Iterable[Found]:
     for execution in f.measured("reading_per_second"):
         if f.cell(execution.cell).machine.limits_cpu and execution not in told:
             yield Found(execution, "the nodes' share of a processor was not read back")
+
+
+@check(
+    "memory_limit_missing", weight="cannot tell", cause="machine", affects=RATES_AND_LATENCIES,
+    rule="a node's memory limit (`group_memory_limit_bytes`) was not read back, or is more than a page beside what was asked",
+)  # fmt: skip
+def memory_limit_missing(f: Findings) -> Iterable[Found]:
+    found: dict[ExecutionId, list[float]] = defaultdict(list)
+    for (execution, _), limit in _means(f, "group_memory_limit_bytes").items():
+        found[execution].append(limit)
+    for execution in f.measured("reading_per_second"):
+        asked = f.cell(execution.cell).machine.memory_limit_bytes_per_node
+        limits_read = found.get(execution, [])
+        if asked is not None and (not limits_read or any(abs(limit - asked) > 65_536 for limit in limits_read)):
+            text = f"a node's memory limit is {max(limits_read):,.0f} bytes, and {asked:,} were asked for"
+            yield Found(execution, text if limits_read else "the nodes' memory limit was not read back")
+
+
+@check(
+    "fsync_floor_missing", weight="cannot tell", cause="machine", affects=RATES_AND_LATENCIES,
+    rule="`cluster.fsync_floor`: the library was not loaded into a node, or that was not read back",
+)  # fmt: skip
+def fsync_floor_missing(f: Findings) -> Iterable[Found]:
+    for cell in f.plan.cells:
+        known = f.environment.cell(cell.cell)
+        if cell.machine.fsync_floor_ns is None or not known.executions:
+            continue
+        said = [of["fsync_floor"] for of in known.effective_settings.values() if "fsync_floor" in of]
+        if not said or NOT_LOADED in said:
+            yield Found(cell.cell, "the library that makes fsyncs slower was not loaded into every node")
 
 
 @check(

@@ -12,9 +12,11 @@ from typing import Any
 from brokerlab.errors import AgentError, BrokerError, BrokerlabError, DiskFullError, MachineError
 from brokerlab.load.drain import Drained, Progress, drained
 from brokerlab.load.process import Event, TalkingProcess, stop_all
-from brokerlab.model.plan import AgentPlan
+from brokerlab.model.patience import patience_s
+from brokerlab.model.plan import AgentPlan, Role
 
-READY_S = 120.0
+READY_S = 120.0  # and more where there are many partitions
+REPORT_S = 30.0  # likewise
 REPORT_EVERY_S = 0.25
 ERRORS: dict[str, type[BrokerlabError]] = {"DiskFullError": DiskFullError, "MachineError": MachineError}
 
@@ -32,18 +34,29 @@ class Agents:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._agents: dict[str, TalkingProcess] = {}
         self._plans: dict[str, AgentPlan] = {}
-        self._reports: dict[str, Progress] = {}
+        self._reports: dict[str, dict[str, Progress]] = {}  # by agent and group
+        self._started: set[str] = set()  # those that have their plan
+        self.sent_bytes = 0  # by producers, until the end of the last second that they told of
         self.drivers: dict[str, str] = {}
         self.done: dict[str, dict[str, Any]] = {}
 
+    def prepare(self, plans: list[AgentPlan]) -> None:
+        """Start these processes, which connect to nothing yet: later, while others are measured, that would cost a processor."""
+        for plan in plans:
+            if plan.agent not in self._agents:
+                agent = TalkingProcess(plan.agent, "brokerlab.agent", self._logs / f"{plan.agent}.log", self._events)
+                self._agents[plan.agent], self._plans[plan.agent] = agent, plan
+                agent.prepare(cores=plan.cores)
+
     def start(self, plans: list[AgentPlan]) -> None:
         """Start these agents and wait until each has connected (and, for consumers, subscribed)."""
+        self.prepare(plans)
         for plan in plans:
-            agent = TalkingProcess(plan.agent, "brokerlab.agent", self._logs / f"{plan.agent}.log", self._events)
-            self._agents[plan.agent], self._plans[plan.agent] = agent, plan
-            agent.start(plan.model_dump_json(), cores=plan.cores)
+            self._agents[plan.agent].start(plan.model_dump_json())
+            self._started.add(plan.agent)
         names = {p.agent for p in plans}
-        self._follow(lambda: names <= self.drivers.keys(), READY_S, "agents to connect")
+        opened = max((_partitions(p) * len(p.members) for p in plans), default=0)
+        self._follow(lambda: names <= self.drivers.keys(), patience_s(READY_S, opened), "agents to connect")
 
     def pids(self) -> dict[str, int]:
         """Process ids of agents that run now."""
@@ -58,9 +71,12 @@ class Agents:
         for name in names:
             self._agents[name].tell("start", start_mono_ns=start_mono_ns, unix_minus_mono_ns=unix_minus_mono_ns)
 
-    def wait_done(self, names: list[str], within_s: float) -> None:
-        """Until these agents have ended by themselves, their evidence on disk."""
-        self._follow(lambda: set(names) <= self.done.keys(), within_s, "agents to finish")
+    def wait_done(self, names: list[str], within_s: float, until: Callable[[], bool] = lambda: False) -> bool:
+        """Until these agents have ended by themselves, their evidence on disk, or until that says so before. Returns
+        whether they have ended."""
+        ended = set(names).issubset
+        self._follow(lambda: ended(self.done) or until(), within_s, "agents to finish")
+        return ended(self.done)
 
     def end_measure(self, names: list[str]) -> None:
         """Tell these agents when the producers had sent everything: then measure ended, if not before."""
@@ -71,7 +87,7 @@ class Agents:
     def finish(self, names: list[str]) -> None:
         """Ask these agents to stop what they do, save and end."""
         for name in names:
-            if name not in self.done:
+            if name in self._started and name not in self.done:
                 self._agents[name].tell("finish")
 
     def drain(self, limit_s: float) -> dict[str, Drained]:
@@ -84,21 +100,22 @@ class Agents:
         messages = sum(result.get("acknowledged", 0) for result in self.done.values())
         groups: dict[str, list[str]] = {}
         for name, plan in self._plans.items():
-            if plan.group is not None and plan.role.value == "consumer":
-                groups.setdefault(plan.group, []).append(name)
+            if plan.role is Role.CONSUMER and name in self._started:
+                for of in plan.by_group():
+                    groups.setdefault(of.group or "", []).append(name)
+        partitions = max((_partitions(plan) for plan in self._plans.values()), default=0)
         deadline = time.monotonic() + limit_s
         verdicts: dict[str, Drained] = {}
         while True:
             self._reports = {}
-            wanted = [n for names in groups.values() for n in names]
+            wanted = sorted({n for names in groups.values() for n in names})
             for name in wanted:
                 self._agents[name].tell("report")
             # A report may take seconds where a broker answers slowly; the limit is looked at between reports.
-            self._follow(self._all_have_reported(wanted), 30.0, "consumers to report")
+            self._follow(self._all_have_reported(wanted), patience_s(REPORT_S, partitions), "consumers to report")
             for group, names in groups.items():
-                plan = self._plans[names[0]]
-                cell_partitions = len(plan.destinations) * plan.partitions
-                verdicts[group] = drained(acknowledged, cell_partitions, [self._reports[n] for n in names], messages)
+                reports = [self._reports[n][group] for n in names]
+                verdicts[group] = drained(acknowledged, _partitions(self._plans[names[0]]), reports, messages)
             if all(v.complete for v in verdicts.values()) or time.monotonic() >= deadline:
                 return verdicts
             self._follow(lambda: False, REPORT_EVERY_S, None)
@@ -129,11 +146,13 @@ class Agents:
 
     def _take(self, event: Event, *, strict: bool = True) -> None:
         if event.kind == "live":
+            if self._plans[event.source].role is Role.PRODUCER:
+                self.sent_bytes += event.facts.get("bytes", 0)
             self._live(event.source, event.facts)
         elif event.kind == "ready":
             self.drivers[event.source] = event.facts["driver"]
         elif event.kind == "report":
-            self._reports[event.source] = Progress(**event.facts)
+            self._reports[event.source] = {g: Progress(**of) for g, of in event.facts["groups"].items()}
         elif event.kind == "done":
             self.done[event.source] = event.facts
         elif event.kind == "failed" and strict:
@@ -147,3 +166,8 @@ class Agents:
                 + (f"\nits last output:\n{said}" if said else ""),
                 agents=(event.source,),
             )
+
+
+def _partitions(plan: AgentPlan) -> int:
+    """Of all destinations of the cell."""
+    return len(plan.destinations) * plan.partitions

@@ -1,9 +1,14 @@
-"""What the agents' live lines say together, in a few words for the progress line."""
+"""What the agents' live lines say together, in a few words for the progress line, and line by line for those who watch."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from brokerlab.model.plan import AgentPlan
 
 
 def live_text(lines: Mapping[str, Mapping[str, Any]]) -> str:
@@ -19,3 +24,16 @@ def live_text(lines: Mapping[str, Mapping[str, Any]]) -> str:
     if p99_ns:
         parts.append(f"p99 {p99_ns / 1e6:.1f} ms")
     return ", ".join(parts)
+
+
+class LiveLines:
+    """A file that gets each live line with its agent, role and group as one line of JSON. It is a convenience: what cannot be
+    written is left out, and nothing waits for whoever reads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, agent: AgentPlan, line: Mapping[str, Any]) -> None:
+        said = {"agent": agent.agent, "role": agent.role.value, "group": agent.group or "", **line}
+        with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(said, separators=(",", ":")) + "\n")

@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 
 from brokerlab.model.execution_id import ExecutionId
-from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, Role, RunPlan
+from brokerlab.model.plan import AgentPlan, CellPlan, ConsumersPlan, Endpoint, Role, RunPlan
 
 
 def prefix(run: str, execution: ExecutionId, attempt: int) -> str:
@@ -23,7 +23,9 @@ def destination_names(run: str, cell: CellPlan, execution: ExecutionId, attempt:
 
 
 def group_names(run: str, cell: CellPlan, execution: ExecutionId, attempt: int) -> tuple[str, ...]:
-    return tuple(f"{prefix(run, execution, attempt)}-g{i + 1}" for i in range(cell.consumers.groups))
+    """Of all sets, one after the other."""
+    before = prefix(run, execution, attempt)
+    return tuple(f"{before}-{group}" for of in cell.consumer_sets for group in of.group_names())
 
 
 def run_tag(run: str, execution: ExecutionId, attempt: int) -> int:
@@ -37,10 +39,22 @@ def _spread(count: int, over: int) -> list[tuple[int, ...]]:
     return [tuple(range(i, count, over)) for i in range(over)]
 
 
+def _hosted(of: ConsumersPlan) -> list[tuple[str, list[tuple[int, int]]]]:
+    """The agents of a set by name, each with its consumers: (group, place in it)."""
+    if of.agents is not None:
+        before = f"consumer-{of.name}_groups" if of.name else "consumer-groups"
+        shares = enumerate(_spread(of.groups, of.agents), 1)
+        return [(f"{before}-{i}", [(g, m) for g in mine for m in range(of.per_group)]) for i, mine in shares]
+    spread = list(enumerate(_spread(of.per_group, of.agents_per_group), 1))
+    names = of.group_names()
+    return [(f"consumer-{name}-{i}", [(g, m) for m in mine]) for g, name in enumerate(names) for i, mine in spread]
+
+
 def agent_plans(
     plan: RunPlan, cell: CellPlan, execution: ExecutionId, attempt: int, endpoint: Endpoint, evidence: Path
 ) -> tuple[list[AgentPlan], list[AgentPlan]]:
-    """(producers, consumers). Consumer numbers go on over the groups; each agent serves one group."""
+    """(producers, consumers). Consumer numbers go on over sets and groups; each agent serves one group, or
+    several where `agents` says so."""
     shared = AgentPlan(
         run=plan.run,
         cell=cell.cell,
@@ -73,10 +87,19 @@ def agent_plans(
         for i, members in enumerate(_spread(cell.producers.count, cell.producers.agents))
     ]
     consumers = []
-    for g, group in enumerate(group_names(plan.run, cell, execution, attempt)):
-        for i, members in enumerate(_spread(cell.consumers.per_group, cell.consumers.agents_per_group)):
-            numbers = tuple(g * cell.consumers.per_group + m for m in members)
-            name = f"consumer-g{g + 1}-{i + 1}"
-            who = {"agent": name, "members": numbers, "role": Role.CONSUMER, "group": group}
+    before = prefix(plan.run, execution, attempt)
+    first = 0  # number of the set's first consumer: drivers take a number modulo per_group for the place in a group
+    for of in cell.consumer_sets:
+        first = -(-first // of.per_group) * of.per_group
+        for name, members in _hosted(of):
+            groups = [f"{before}-{of.group_names()[g]}" for g, _ in members]
+            who: dict[str, object] = {"agent": name, "members": tuple(first + g * of.per_group + m for g, m in members)}
+            who |= {
+                "role": Role.CONSUMER,
+                "group": groups[0],
+                "groups": tuple(groups) if of.agents else (),
+                "consumers": of,
+            }
             consumers.append(shared.model_copy(update={**who, "cores": cell.machine.consumer_cores}))
+        first += of.groups * of.per_group
     return producers, consumers

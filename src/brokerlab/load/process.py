@@ -39,7 +39,13 @@ class TalkingProcess:
         self._listener: threading.Thread | None = None
 
     def start(self, opening: str, extra_env: Mapping[str, str] | None = None, cores: tuple[int, ...] = ()) -> None:
-        """Start it, on these cores where any are given, and write its opening line, a plan."""
+        """Start it, on these cores where any are given, unless `prepare` did, and write its opening line, a plan."""
+        if self._process is None:
+            self.prepare(extra_env, cores)
+        self._write(opening)
+
+    def prepare(self, extra_env: Mapping[str, str] | None = None, cores: tuple[int, ...] = ()) -> None:
+        """Start the process alone: it waits for its opening line."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         # One BLAS thread: more would only be woken, never used.
         env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **(extra_env or {})}
@@ -55,7 +61,6 @@ class TalkingProcess:
             )
         self._listener = threading.Thread(target=self._listen, name=f"listen-{self.name}", daemon=True)
         self._listener.start()
-        self._write(opening)
 
     @property
     def pid(self) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from brokerlab.machine.cgroups import cpu_share_of, disk_cap_text, group_of
+from brokerlab.machine.cgroups import cpu_share_of, disk_cap_text, group_of, memory_limit_of
+from brokerlab.machine.fsync_floor import is_loaded
+from brokerlab.model.machine_plan import NOT_LOADED
 from brokerlab.model.plan import MachinePlan
 
 
@@ -26,6 +28,13 @@ def applied_to_node(machine: MachinePlan, pid: int) -> dict[str, str]:
     if machine.disk_write_bytes_per_s is not None:
         group = group_of(pid, "io")
         found["disk_write_cap"] = "no limit" if group is None else f"{disk_cap_text(group)} (control group {group})"
+    if machine.memory_limit_bytes_per_node is not None:
+        group = group_of(pid, "memory")
+        limit = None if group is None else memory_limit_of(group)
+        found["memory_limit"] = "no limit" if limit is None else f"{limit} bytes (control group {group})"
+    if machine.fsync_floor_ns is not None:
+        floor = f"{machine.fsync_floor_ns / 1e6:g} ms (preloaded library)"
+        found["fsync_floor"] = floor if is_loaded(pid) else NOT_LOADED
     return found
 
 

@@ -1,4 +1,5 @@
-"""Control groups of the kernel, versions 1 and 2: shares of a processor, and a cap on what is written to the disk.
+"""Control groups of the kernel, versions 1 and 2: shares of a processor, a cap on what is written to the disk, and a limit
+on memory, files that the kernel caches included.
 
 Groups are made below the one we are in, and only processes of ours are put into them, by themselves, before their program
 starts. A group's name holds the process that made it (number and start time): that is how groups are recognized that a
@@ -17,14 +18,20 @@ from typing import Literal
 
 from brokerlab.errors import MachineError
 
-Kind = Literal["cpu", "io"]
+Kind = Literal["cpu", "io", "memory"]
 
 PREFIX = "brokerlab"
 PERIOD_US = 10_000  # short, so that a node is slow rather than asleep: 30 % of a core is 3 ms in every 10 ms
 LEAST_CPU_SHARE = 0.1  # the kernel's least quota is 1 ms
-_V1_NAMES: dict[Kind, str] = {"cpu": "cpu", "io": "blkio"}
-_ASKED_BY: dict[Kind, str] = {"cpu": "a CPU share per node", "io": "a cap on disk writes"}
+_V1_NAMES: dict[Kind, str] = {"cpu": "cpu", "io": "blkio", "memory": "memory"}
+_ASKED_BY: dict[Kind, str] = {
+    "cpu": "a CPU share per node",
+    "io": "a cap on disk writes",
+    "memory": "a memory limit per node",
+}
 _REMOVE_S = 5.0
+# Limits on swapping: a kernel may be built or started without them. Then a node may swap beyond its memory.
+WHERE_THE_KERNEL_HAS_IT = ("memory.memsw.limit_in_bytes", "memory.swap.max")
 
 
 @dataclass(frozen=True)
@@ -123,10 +130,15 @@ class Limits:
 
     cpu_share: float | None = None  # of one processor
     disk_write_bytes_per_s: int | None = None
+    memory_bytes: int | None = None
 
     def kinds(self) -> tuple[Kind, ...]:
-        cpu: tuple[Kind, ...] = ("cpu",) if self.cpu_share is not None else ()
-        return cpu if self.disk_write_bytes_per_s is None else (*cpu, "io")
+        asked: dict[Kind, float | None] = {
+            "cpu": self.cpu_share,
+            "io": self.disk_write_bytes_per_s,
+            "memory": self.memory_bytes,
+        }
+        return tuple(kind for kind, limit in asked.items() if limit is not None)
 
 
 class Group:
@@ -142,7 +154,8 @@ class Group:
                 path.mkdir(exist_ok=True)
                 self.paths.append(path)
                 for file, text in _settings(kind, limits, place.version, disk_of):
-                    (path / file).write_text(text)
+                    if file not in WHERE_THE_KERNEL_HAS_IT or (path / file).exists():
+                        (path / file).write_text(text)
             except OSError as error:
                 self.remove()
                 raise _not_possible(kind, str(error)) from error
@@ -179,6 +192,14 @@ def _settings(kind: Kind, limits: Limits, version: int, disk_of: Path) -> Iterat
         else:
             yield "cpu.cfs_period_us", str(PERIOD_US)
             yield "cpu.cfs_quota_us", str(quota_us)
+        return
+    if kind == "memory":
+        if version == 2:
+            yield "memory.max", str(limits.memory_bytes)
+            yield "memory.swap.max", "0"
+        else:
+            yield "memory.limit_in_bytes", str(limits.memory_bytes)
+            yield "memory.memsw.limit_in_bytes", str(limits.memory_bytes)
         return
     device = disk_device(disk_of)
     if version == 2:
@@ -225,6 +246,21 @@ def disk_cap_text(group: Path) -> str:
         with contextlib.suppress(OSError):
             return (group / name).read_text().strip() or "no limit"
     return "no limit"
+
+
+def memory_limit_of(group: Path) -> int | None:
+    """Read back: the bytes of memory that a group may use; None where it has no limit. The kernel rounds to whole pages."""
+    for name in ("memory.max", "memory.limit_in_bytes"):
+        with contextlib.suppress(OSError):
+            text = (group / name).read_text().strip()
+            return None if text == "max" or int(text) >= 1 << 62 else int(text)
+    return None
+
+
+def memory_used_bytes(group: Path) -> int:
+    """What a group holds now: memory of its processes, and files of theirs that the kernel caches. Raises OSError."""
+    name = "memory.current" if (group / "memory.current").exists() else "memory.usage_in_bytes"
+    return int((group / name).read_text())
 
 
 def throttled_ms(group: Path) -> float:

@@ -13,6 +13,7 @@ KINDS: dict[str, tuple[int, int | None, str]] = {
     "share": (1, 1, "share(a, metric, of): metric / of, where `of` is another metric or `configured`, the planned rate"),
     "overhead": (1, 1, "overhead(a, metric): bytes a message in `metric`, minus the bytes of the message itself"),
     "during": (1, 1, "during(a, metric, 10s to 20s, 0s to 8s): metric in the first window of measure / in the second"),
+    "bucketed": (1, 1, "bucketed(a, metric, 50ms): what a histogram with buckets so wide prints for that quantile of a latency"),
     "spread": (2, None, "spread(a, b, ..., metric): the highest of the cells / the lowest"),
     "flatness": (2, None, "flatness(a, b, ..., metric): the lowest of the cells / the highest; 1 is flat"),
     "peak": (2, None, "peak(a, b, ..., metric): the highest of all cells but the last / the last"),
@@ -67,6 +68,7 @@ class Part:
     bound: Bound
     of: str = ""  # share: what the metric is a share of
     windows: tuple[Window, ...] = ()  # during: the window, and the one before
+    bucket_ns: int = 0  # bucketed: width of a bucket
 
     @property
     def figure(self) -> str:
@@ -92,6 +94,7 @@ class Claim:
     same: tuple[str, ...] = LIKE_WITH_LIKE
     unlike: str = ""  # why unlike cells may be compared
     expects: tuple[str, ...] = ()  # codes of reasons that do not stop the claim
+    driver_path: str = ""  # what the driver path of all cells must begin with
 
     @property
     def cells(self) -> tuple[str, ...]:

@@ -50,6 +50,18 @@ class BacklogComplete(_Event):
     kind: Literal["backlog_complete"] = "backlog_complete"
 
 
+class ConsumersStarted(_Event):
+    """A set of consumers that starts later than the first send starts now. `reached`: for the reason that was planned; else
+    producers had sent everything before."""
+
+    kind: Literal["consumers_started"] = "consumers_started"
+    consumer_set: str = ""  # its name; empty where a cell has one set
+    because: str = ""
+    sent_bytes: int = 0  # until the end of the last second that producers told of
+    reached: bool = True
+    all_sent: bool = False
+
+
 class PageCacheDropped(_Event):
     """Before a backlog is read: how much of the nodes' files the kernel held, and how much it still holds."""
 
@@ -92,6 +104,27 @@ class Interrupted(_Event):
 class Failed(_Event):
     kind: Literal["failed"] = "failed"
     error: str = ""
+
+
+class Annotation(_Event):
+    """A remark of somebody who watched, at the moment it was made."""
+
+    kind: Literal["annotation"] = "annotation"
+    text: str = ""
+
+
+class TargetGone(_Event):
+    """Something that is watched does not answer any more; it is read again when it does."""
+
+    kind: Literal["target_gone"] = "target_gone"
+    target: str = ""
+    why: str = ""
+
+
+class TargetBack(_Event):
+    kind: Literal["target_back"] = "target_back"
+    target: str = ""
+    after_s: float = 0.0
 
 
 class LeftBehind(_Event):
@@ -183,7 +216,7 @@ class NothingTookOver(_Event):
 
 
 KnownEvent = (
-    NodeStarted | ClusterKept | AgentStarted | PhaseBegun | BacklogComplete | PageCacheDropped | Drain | End | Interrupted | Failed | LeftBehind
+    NodeStarted | ClusterKept | AgentStarted | PhaseBegun | BacklogComplete | ConsumersStarted | PageCacheDropped | Drain | End | Interrupted | Failed | Annotation | TargetGone | TargetBack | LeftBehind
     | NodeDied | AgentDied | BrokerFailed | FaultBegun | FaultEnded | FaultFailed | TookOver | NothingTookOver
 )  # fmt: skip
 

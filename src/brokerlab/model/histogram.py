@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 SUB_BUCKET_BITS = 7
 LARGEST_NS = (1 << 42) - 1  # 73 minutes; larger samples are counted in the last bucket, `max` keeps the true value
+BAND_BITS = 2  # heat maps: four bands per octave
 BUCKETS = ((42 - SUB_BUCKET_BITS - 1) << SUB_BUCKET_BITS) + (1 << (SUB_BUCKET_BITS + 1))
 
 
@@ -34,9 +35,21 @@ def lower_bounds_ns(buckets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.left_shift(buckets - (shift << SUB_BUCKET_BITS), shift)
 
 
+def band_bounds_ns(band: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Smallest and largest value of each band (bucket >> SUB_BUCKET_BITS - BAND_BITS), from its first and last bucket."""
+    fine = SUB_BUCKET_BITS - BAND_BITS
+    return lower_bounds_ns(band << fine), lower_bounds_ns((band + 1) << fine) - 1
+
+
 def upper_bound_ns(bucket: int, bits: int = SUB_BUCKET_BITS) -> int:
     """Largest value that falls into the bucket."""
     return lower_bound_ns(bucket + 1, bits) - 1
+
+
+def printed_ns(quantile_ns: float, width_ns: int) -> int:
+    """What a histogram whose buckets are so wide prints for a quantile of the same samples: the upper end of the bucket that
+    holds it. Coarser buckets keep the order of samples, so the quantile of the finer histogram tells which bucket it is."""
+    return (int(quantile_ns) // width_ns + 1) * width_ns
 
 
 def quantile_ns(

@@ -75,7 +75,9 @@ class Metric:
 
 RATES = (
     Metric("sent_per_s", "1/s", "sent", "higher", "rates", "messages sent / length"),
-    Metric("received_per_s", "1/s", "received", "higher", "rates", "messages received by all groups / length"),
+    Metric(
+        "received_per_s", "1/s", "received", "higher", "rates", "messages received by all groups that tail / length"
+    ),
     Metric("sent_bytes_per_s", "B/s", "sent bytes", "higher", "rates", "bytes sent / length"),
     Metric("received_bytes_per_s", "B/s", "received bytes", "higher", "rates", "bytes received / length"),
     Metric(
@@ -84,8 +86,8 @@ RATES = (
         "backlog received",
         "higher",
         "rates",
-        "where consumers start after the backlog, received_per_s of catch_up, all groups added; otherwise messages received"
-        " in the drain / its length",
+        "where consumers start later than the first send, received_per_s of catch_up, all groups of a set added, the slowest"
+        " set; otherwise messages received in the drain / its length",
     ),
     Metric("agent_cpu_cores", "cores", "agents' CPU", "lower", "rates", "CPU of all agents"),
 )

@@ -8,19 +8,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from brokerlab.model.document import SchemaVersion
 from brokerlab.model.execution_id import ExecutionId
+from brokerlab.model.frozen import Frozen as Frozen
+from brokerlab.model.machine_plan import MachinePlan as MachinePlan
 
 PLAN_SCHEMA_VERSION = 1
 DEFAULT_STRIPE = 64
-
-
-class Frozen(BaseModel):
-    """An immutable value that refuses unknown fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Durability(StrEnum):
@@ -114,12 +110,46 @@ class ProducersPlan(Frozen):
 
 
 class ConsumersPlan(Frozen):
+    """One set of consumers: groups that are alike and start together, and read everything from the first message on.
+
+    tailing: before the first send. after: `start_after_s` from the beginning of the measure phase. backlog: when producers
+    have sent `start_backlog_bytes`. after_backlog: when they have sent everything.
+    """
+
+    name: str = ""  # empty where a cell has one set only
     groups: int
     per_group: int
     agents_per_group: int
-    start: Literal["tailing", "after_backlog"] = "tailing"
+    agents: int | None = None  # of all groups together: several groups share one; agents_per_group is 1 then
+    start: Literal["tailing", "after", "backlog", "after_backlog"] = "tailing"
+    start_after_s: float | None = None
+    start_backlog_bytes: int | None = None
     acknowledge: Literal["each", "batch", "automatic"] = "batch"
     receive_most: int = 2048  # messages a consumer takes at once: they share a time of arrival, and an acknowledgement
+    drop_page_cache: bool = False  # of the nodes' files, when the set starts
+
+    @property
+    def starts_late(self) -> bool:
+        return self.groups > 0 and self.start != "tailing"
+
+    def group_names(self) -> tuple[str, ...]:
+        """Short names: what a group's name in the broker ends with, after the last hyphen. They tell the set."""
+        before = f"{self.name}_" if self.name else ""
+        return tuple(f"{before}g{i + 1}" for i in range(self.groups))
+
+    @property
+    def all_agents(self) -> int:
+        return self.groups * self.agents_per_group if self.agents is None else self.agents
+
+    def agent_prefix(self) -> str:  # what the names of its agents begin with
+        return f"consumer-{self.name}_" if self.name else "consumer-g"
+
+    def start_words(self) -> str:
+        """For people: "tailing", "10 s after measure begins", "after a backlog of 60 MB", "after everything was sent"."""
+        after, backlog = self.start_after_s, (self.start_backlog_bytes or 0) / 1e6
+        if self.start in ("tailing", "after_backlog"):
+            return "tailing" if self.start == "tailing" else "after everything was sent"
+        return f"{after:g} s after measure begins" if after is not None else f"after a backlog of {backlog:,g} MB"
 
 
 class PhasesPlan(Frozen):
@@ -171,46 +201,6 @@ class KillPlan(Frozen):
 FaultPlan = KillPlan
 
 
-class MachinePlan(Frozen):
-    """What a cell's processes get of the machine; what is not given is as the machine is.
-
-    Cores are numbered as the kernel does. Every server process has its own share of a processor and its own disk cap.
-    """
-
-    node_cores: tuple[int, ...] = ()
-    producer_cores: tuple[int, ...] = ()
-    consumer_cores: tuple[int, ...] = ()
-    cpu_share_per_node: float | None = None  # of one processor
-    disk_write_bytes_per_s: int | None = None
-    drop_page_cache: bool = False  # of the nodes' files, before a backlog is read
-    link_bytes_per_s: int | None = None  # between everything that connects to a node and that node, each way
-
-    @property
-    def limits_cpu(self) -> bool:
-        return self.cpu_share_per_node is not None
-
-    def words(self) -> str:
-        """For people: "nodes on core 0, producers on cores 1, 2; 0.3 of a processor for each node". Empty where nothing is
-        asked."""
-        places = (("nodes", self.node_cores), ("producers", self.producer_cores), ("consumers", self.consumer_cores))
-        said = [
-            f"{who} on core{'s' if len(cores) > 1 else ''} {', '.join(map(str, cores))}"
-            for who, cores in places
-            if cores
-        ]
-        if self.cpu_share_per_node is not None:
-            said.append(f"{self.cpu_share_per_node:g} of a processor for each node")
-        if self.disk_write_bytes_per_s is not None:
-            said.append(f"disk writes of each node at most {self.disk_write_bytes_per_s / 1e6:g} MB/s")
-        if self.link_bytes_per_s is not None:
-            said.append(
-                f"a link of {self.link_bytes_per_s / 1e6:g} MB/s each way to each node, by a forwarding process"
-            )
-        if self.drop_page_cache:
-            said.append("the page cache of the nodes' files dropped before the backlog is read")
-        return ", ".join(said)
-
-
 class CellPlan(Frozen):
     """One combination of the sweep, or one named cell: a broker under one load."""
 
@@ -232,9 +222,25 @@ class CellPlan(Frozen):
     security: Security | None = None
     faults: tuple[FaultPlan, ...] = ()  # in order of time
     endpoint: tuple[str, ...] = ()  # given: a broker the user runs; never started, stopped or cleaned by us
-    endpoint_options: dict[str, str] = {}  # of that broker; see Capabilities.endpoint_options
+    endpoint_options: dict[str, str] = Field(default_factory=dict)  # of that broker; see Capabilities.endpoint_options
     kept_cluster: bool = False  # executions of cells with the same `cluster_key` may follow each other on one cluster
     machine: MachinePlan = MachinePlan()
+    more_consumers: tuple[ConsumersPlan, ...] = ()  # the sets after the first, which is `consumers`
+
+    @property
+    def consumer_sets(self) -> tuple[ConsumersPlan, ...]:
+        """All that have a group."""
+        return tuple(of for of in (self.consumers, *self.more_consumers) if of.groups)
+
+    @property
+    def groups(self) -> int:
+        """Of all sets."""
+        return sum(of.groups for of in self.consumer_sets)
+
+    def set_of(self, group: str) -> ConsumersPlan:
+        """The set of a group, by its name in the broker or a short one; the first where no name fits."""
+        short = group.rpartition("-")[2]
+        return next((of for of in self.consumer_sets if short in of.group_names()), self.consumers)
 
     def cluster_key(self) -> str | None:
         """What a cluster of ours is made from, as text: cells with the same one can use a kept cluster. None where every
@@ -270,6 +276,29 @@ class LeftOut(Frozen):
     reason: str
 
 
+class TargetPlan(Frozen):
+    """One thing that is watched without load. `name` tells its series from others'."""
+
+    kind: Literal["host", "process", "jvm", "broker"]
+    name: str
+    broker: str | None = None
+    addresses: tuple[str, ...] = ()  # of a broker
+    options: dict[str, str] = Field(default_factory=dict)  # as Endpoint.options
+    security: Security | None = None
+    pid: int | None = None  # of a process or a JVM
+    url: str | None = None  # Jolokia of a JVM
+    attach: bool = False  # an agent may be attached to the JVM
+
+    def words(self) -> str:
+        """For people."""
+        if self.kind == "host":
+            return "this host"
+        if self.kind == "broker":
+            return f"{self.broker} at {','.join(self.addresses)}"
+        process = f"process {self.pid}"
+        return process if self.kind == "process" else f"the JVM {f'at {self.url}' if self.url else f'of {process}'}"
+
+
 class RunPlan(Frozen):
     schema_version: SchemaVersion = PLAN_SCHEMA_VERSION
     run: str  # "<utc>-<name>-<id>", the run directory's name
@@ -289,6 +318,9 @@ class RunPlan(Frozen):
     left_out: tuple[LeftOut, ...] = ()
     ceilings: bool = False  # what disk and loopback can do at most is measured before the first execution
     smallest_difference: SmallestDifference = SmallestDifference()
+    kind: Literal["load", "monitor"] = "load"  # monitor: nothing is loaded, there are no cells, `targets` are watched
+    targets: tuple[TargetPlan, ...] = ()
+    interval_s: float = 1.0  # of readings, where targets are watched
 
     def repeat_words(self, execution: ExecutionId) -> str:
         """For people: "repeat 2 of 4", and "extra repeat 1" for one that stands in for another."""
@@ -300,7 +332,7 @@ class Endpoint(Frozen):
     """Where and how clients connect. `options` are connection facts, never tuning and never secrets."""
 
     addresses: tuple[str, ...]  # "127.0.0.1:9092"
-    options: dict[str, str] = {}
+    options: dict[str, str] = Field(default_factory=dict)
     security: Security | None = None
 
 
@@ -325,7 +357,8 @@ class AgentPlan(Frozen):
     partitions: int  # per destination
     members: tuple[int, ...]  # numbers of the producers or consumers this agent hosts
     producers_in_cell: int
-    group: str | None  # consumers: their group's name in the broker
+    group: str | None  # consumers: their group's name in the broker; the first where there are several
+    groups: tuple[str, ...] = ()  # of each of `members`, where an agent hosts several groups
     producers: ProducersPlan | None
     consumers: ConsumersPlan | None
     phases: PhasesPlan
@@ -336,3 +369,9 @@ class AgentPlan(Frozen):
     keep_messages: bool = False
     tick_ns: int = 180_000
     cores: tuple[int, ...] = ()  # the process was started on these; empty: on any
+
+    def by_group(self) -> list[AgentPlan]:
+        """A plan for each group that a consuming agent hosts, with the members of that group alone."""
+        hosted = list(zip(self.members, self.groups or (self.group or "",) * len(self.members), strict=True))
+        members = {group: tuple(m for m, of in hosted if of == group) for _, group in hosted}
+        return [self.model_copy(update={"group": g, "members": m, "groups": ()}) for g, m in members.items()]

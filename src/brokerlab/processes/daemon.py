@@ -13,6 +13,7 @@ import contextlib
 import fcntl
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -21,12 +22,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, runtime_checkable
 
 from brokerlab.errors import BrokerError, BrokerlabError, BusyError, MachineError, UserError
 from brokerlab.model.plan import Endpoint
 
 Facts = dict[str, Any]
+_LOOK_AFTER_EVERY_S = 1.0
 
 
 class HeldNode(Protocol):
@@ -46,6 +48,15 @@ class HeldCluster(Protocol):
     def dead_nodes(self) -> tuple[str, ...]: ...
     def stop(self) -> None: ...
     def clean(self) -> None: ...
+
+
+@runtime_checkable
+class LookedAfter(Protocol):
+    """A held cluster that mends itself: its supervisor calls `look_after` every second, from the thread that started the
+    processes, as their lives end with it. `more_facts` is added to the status."""
+
+    def look_after(self) -> None: ...
+    def more_facts(self) -> Facts: ...
 
 
 ClusterFactory = Callable[[Path, Path], HeldCluster]  # (data directory, log directory)
@@ -163,10 +174,18 @@ class Supervisor:
             while self._answer_one(listener):
                 pass
 
+    def _asked(self, listener: socket.socket) -> socket.socket:
+        """The next connection; until it comes, a cluster that mends itself is given the time to."""
+        if not isinstance(self._cluster, LookedAfter):
+            return listener.accept()[0]
+        while not select.select([listener], [], [], _LOOK_AFTER_EVERY_S)[0]:
+            self._cluster.look_after()
+        self._cluster.look_after()  # a question a moment must not keep it from its work
+        return listener.accept()[0]
+
     def _answer_one(self, listener: socket.socket) -> bool:
         """Answer one question; False when it was to stop."""
-        connection, _ = listener.accept()
-        with connection, contextlib.suppress(OSError, ValueError):
+        with self._asked(listener) as connection, contextlib.suppress(OSError, ValueError):
             connection.settimeout(5)
             question = json.loads(connection.makefile().readline())["ask"]
             stopping = question == "stop"
@@ -189,11 +208,15 @@ class Supervisor:
             "endpoint": list(endpoint.addresses),
             "endpoint_options": endpoint.options,
             "security": security,  # a password's reference, never its value
-            "nodes": [{"name": n.name, "pid": n.pid, "dead": n.name in dead} for n in self._cluster.nodes()],
+            "nodes": [
+                {"name": n.name, "pid": n.pid, "dead": n.name in dead, "urls": getattr(n, "urls", {})}
+                for n in self._cluster.nodes()
+            ],
             "supervisor_pid": os.getpid(),
             "uptime_s": round(time.time() - self._started_unix_s, 1),
             "directory": str(self._home),
             **self._facts,
+            **(self._cluster.more_facts() if isinstance(self._cluster, LookedAfter) else {}),
         }
 
     def _take_down(self) -> None:

@@ -48,11 +48,12 @@ class ServerProcess:
         self.directory.mkdir(parents=True, exist_ok=True)
         self._stopped = False
         enter = die_with_parent if self._confinement is None else self._confinement.entering(self.name)
+        env = self.env if self._confinement is None else self._confinement.environment(self.env, self.command)
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
                 self.command,
                 cwd=self.directory,
-                env=self.env,
+                env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

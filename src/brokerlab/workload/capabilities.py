@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from brokerlab.brokers.contract import Broker, CellProblem
-from brokerlab.model.plan import CellPlan
+from brokerlab.model.plan import CellPlan, ConsumersPlan
 from brokerlab.workload.machine import disk_cap_problems
-from brokerlab.workload.tree import SETTINGS
+from brokerlab.workload.tree import SETTINGS, Path
 
 SECURITY_WORDS = {"tls": "TLS", "password": "a password"}
 
@@ -27,17 +27,23 @@ def capability_problems(cell: CellPlan, broker: Broker) -> Found:
         yield from _of_nodes_elsewhere(cell, broker)
     yield from _of_links(cell, broker)
     yield from disk_cap_problems(cell)
-    consumers = cell.consumers
-    if consumers.groups > 1 and not can.groups:
-        yield CellProblem(("consumers", "groups"), f"{name} delivers a message to one group only")
+    if cell.machine.fsync_floor_ns is not None and not can.fsync_floor:
+        yield CellProblem(("cluster", "fsync_floor"), f"{name} is linked statically: nothing can be preloaded into it")
+    if cell.groups > 1 and not can.groups:
+        field = ("consumers",) if cell.more_consumers else ("consumers", "groups")
+        yield CellProblem(field, f"{name} delivers a message to one group only")
+    for number, consumers in enumerate((cell.consumers, *cell.more_consumers)):
+        yield from _of_consumers(consumers, broker, ("consumers", number) if consumers.name else ("consumers",))
+
+
+def _of_consumers(consumers: ConsumersPlan, broker: Broker, at: Path) -> Found:
+    can, name = broker.capabilities, broker.name
     if consumers.groups and consumers.per_group > 1 and not can.competing_consumers:
-        yield CellProblem(
-            ("consumers", "per_group"), f"{name} cannot share one group's messages among several consumers"
-        )
-    if consumers.groups and consumers.start == "after_backlog" and not can.keeps_backlog:
-        yield CellProblem(("consumers", "start"), f"{name} keeps no messages for a group whose consumers start later")
+        yield CellProblem((*at, "per_group"), f"{name} cannot share one group's messages among several consumers")
+    if consumers.starts_late and not can.keeps_backlog:
+        yield CellProblem((*at, "start"), f"{name} keeps no messages for a group whose consumers start later")
     if consumers.groups and consumers.acknowledge == "each" and not can.individual_acknowledgement:
-        yield CellProblem(("consumers", "acknowledge"), f"{name} cannot acknowledge messages one by one: use batch")
+        yield CellProblem((*at, "acknowledge"), f"{name} cannot acknowledge messages one by one: use batch")
 
 
 def _of_cluster(cell: CellPlan, broker: Broker) -> Found:
@@ -72,6 +78,10 @@ def _of_nodes_elsewhere(cell: CellPlan, broker: Broker) -> Found:
         yield CellProblem(("cluster", "cpu_share_per_node"), said)
     if cell.machine.disk_write_bytes_per_s is not None:
         yield CellProblem(("cluster", "disk_write_cap"), said)
+    if cell.machine.fsync_floor_ns is not None:
+        yield CellProblem(("cluster", "fsync_floor"), said)
+    if cell.machine.memory_limit_bytes_per_node is not None:
+        yield CellProblem(("cluster", "memory_limit_per_node"), said)
     if cell.machine.link_bytes_per_s is not None:
         yield CellProblem(("cluster", "link_cap"), said)
     if cell.machine.drop_page_cache:

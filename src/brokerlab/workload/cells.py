@@ -19,7 +19,8 @@ from brokerlab.model.plan import (
     SizeShare,
 )
 from brokerlab.model.quantities import format_rate, parse_rate_per_s
-from brokerlab.workload.fields import BurstArrival, Consumers, Placement, Producers, RampArrival, Workload
+from brokerlab.workload.consumer_fields import Consumers, ConsumerSet, StartAfter, StartBacklog
+from brokerlab.workload.fields import BurstArrival, Placement, Producers, RampArrival, Workload
 from brokerlab.workload.resolved import level, security
 from brokerlab.workload.sensors import sensor_file
 from brokerlab.workload.tree import Path
@@ -44,6 +45,7 @@ def cell_plan(
     if ("durability",) in parameters:
         parameters = parameters | {("durability",): durability.value}
     shown = {path: _shown(text) for path, text in parameters.items()}
+    sets = tuple(_consumers_plan(of) for _, of in workload.consumer_sets()) or (_consumers_plan(None),)
     if ("security",) in shown:
         shown[("security",)] = wanted.words() if wanted is not None else "none"
     return CellPlan(
@@ -56,7 +58,8 @@ def cell_plan(
         destinations=workload.destinations.count,
         partitions=workload.destinations.partitions,
         producers=_producers_plan(workload.producers, folder),
-        consumers=_consumers_plan(workload.consumers),
+        consumers=sets[0],
+        more_consumers=sets[1:],
         phases=PhasesPlan(
             warm_up_s=workload.phases.warm_up,
             measure_s=workload.phases.measure,
@@ -83,8 +86,10 @@ def _machine_plan(workload: Workload) -> MachinePlan:
         consumer_cores=_cores(place.consumers),
         cpu_share_per_node=workload.cluster.cpu_share_per_node,
         disk_write_bytes_per_s=workload.cluster.disk_write_cap,
+        fsync_floor_ns=round(floor_s * 1e9) if (floor_s := workload.cluster.fsync_floor) is not None else None,
+        memory_limit_bytes_per_node=workload.cluster.memory_limit_per_node,
         link_bytes_per_s=workload.cluster.link_cap,
-        drop_page_cache=workload.consumers is not None and workload.consumers.page_cache == "dropped",
+        drop_page_cache=any(of.page_cache == "dropped" for _, of in workload.consumer_sets()),
     )
 
 
@@ -162,11 +167,17 @@ def _schedule_plan(producers: Producers) -> SchedulePlan:
 def _consumers_plan(consumers: Consumers | None) -> ConsumersPlan:
     if consumers is None:
         return ConsumersPlan(groups=0, per_group=1, agents_per_group=1)
+    start, named = consumers.start, isinstance(consumers, ConsumerSet)
     return ConsumersPlan(
+        name=consumers.name if isinstance(consumers, ConsumerSet) else "",
         groups=consumers.groups,
         per_group=consumers.per_group,
         agents_per_group=consumers.agents_per_group,
-        start=consumers.start,
+        agents=consumers.agents,
+        start="after" if isinstance(start, StartAfter) else "backlog" if isinstance(start, StartBacklog) else start,
+        start_after_s=start.after if isinstance(start, StartAfter) else None,
+        start_backlog_bytes=start.backlog if isinstance(start, StartBacklog) else None,
         acknowledge=consumers.acknowledge,
         receive_most=consumers.receive_most,
+        drop_page_cache=named and consumers.page_cache == "dropped",  # of a single set MachinePlan says it
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 
 from brokerlab.model.header import HEADER_BYTES
-from brokerlab.workload.fields import ALL, BurstArrival, Consumers, Payload, Producers, RampArrival, Workload
-from brokerlab.workload.machine import machine_problems
+from brokerlab.workload.consumer_fields import Consumers, ConsumerSet, StartAfter, StartBacklog
+from brokerlab.workload.fields import ALL, BurstArrival, Payload, Producers, RampArrival, Workload
 from brokerlab.workload.objectives import NEED_CONSUMERS, parse_objective
 from brokerlab.workload.resolved import security_contradictions
 from brokerlab.workload.tree import Path
@@ -35,10 +35,13 @@ def contradictions(workload: Workload, folder: FilePath) -> Found:
     yield from _of_producers(workload.producers)
     yield from _of_sizes(workload.producers)
     yield from _of_payload(workload.producers, folder)
-    yield from _of_consumers(workload.consumers)
+    yield from _of_consumers(workload)
     yield from _of_faults(workload)
-    yield from machine_problems(workload)
-    has_no_consumers = workload.consumers is None or workload.consumers.groups == 0
+    has_no_consumers = workload.consumers is None or (
+        isinstance(workload.consumers, Consumers) and workload.consumers.groups == 0
+    )
+    if workload.placement is not None and workload.placement.consumers and has_no_consumers:
+        yield ("placement", "consumers"), "places consumers, and this workload has none"
     for i, text in enumerate(workload.objectives):
         measure = parse_objective(text).measure
         if has_no_consumers and measure in NEED_CONSUMERS:
@@ -151,15 +154,41 @@ def _of_faults(workload: Workload) -> Found:
         targets.append(fault.kill)
 
 
-def _of_consumers(consumers: Consumers | None) -> Found:
-    if consumers is None:
-        return
-    if consumers.groups == 0 and consumers.start == "after_backlog":
-        yield ("consumers", "start"), "after_backlog needs a group to receive the backlog: groups is 0"
-    if consumers.page_cache == "dropped" and consumers.start != "after_backlog":
-        yield ("consumers", "page_cache"), "dropped is for a backlog: set start to after_backlog"
-    if consumers.agents_per_group > consumers.per_group:
+def _of_consumers(workload: Workload) -> Found:
+    sets = workload.consumer_sets()
+    names: set[str] = set()
+    for path, consumers in sets:
+        yield from _of_set(path, consumers, workload)
+        if isinstance(consumers, ConsumerSet):
+            if consumers.name in names:
+                yield (*path, "name"), "names another set too: each needs a name of its own"
+            names.add(consumers.name)
+
+
+def _of_set(path: Path, consumers: Consumers, workload: Workload) -> Found:
+    start = consumers.start
+    if consumers.groups == 0 and isinstance(consumers, ConsumerSet):
+        yield (*path, "groups"), "must be at least 1 in a list of sets: leave the set out instead"
+    elif consumers.groups == 0 and start != "tailing":
+        yield (*path, "start"), "a backlog needs a group to receive it: groups is 0"
+    if consumers.page_cache == "dropped" and start == "tailing":
         yield (
-            ("consumers", "agents_per_group"),
-            f"must be at most the number of consumers in a group ({consumers.per_group})",
+            (*path, "page_cache"),
+            "dropped is for a backlog: set start to after_backlog, {after: ...} or {backlog: ...}",
         )
+    if consumers.agents_per_group > consumers.per_group:
+        yield (*path, "agents_per_group"), f"must be at most the number of consumers in a group ({consumers.per_group})"
+    if consumers.agents is not None and consumers.agents_per_group > 1:
+        yield (
+            (*path, "agents"),
+            "cannot be given together with agents_per_group: groups share processes, or have their own",
+        )
+    elif consumers.agents is not None and consumers.agents > max(consumers.groups, 1):
+        yield (
+            (*path, "agents"),
+            f"must be at most the number of groups ({consumers.groups}): use agents_per_group for more",
+        )
+    if isinstance(start, StartAfter) and start.after >= workload.phases.measure:
+        yield (*path, "start", "after"), f"must be before the end of measure ({workload.phases.measure:g} s)"
+    if isinstance(start, StartAfter | StartBacklog) and workload.faults:
+        yield (*path, "start"), "cannot be later than tailing with faults: a group that is silent looks like an outage"

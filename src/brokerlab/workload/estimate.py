@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -12,8 +13,9 @@ from brokerlab.model.planned_load import mean_message_bytes, mean_rate_per_s
 if TYPE_CHECKING:
     from brokerlab.model.plan import CellPlan, RunPlan
 
-START_S_PER_NODE = 4.0  # what the slowest take; the others less
+START_S_PER_NODE = 4.0  # of most brokers; Capabilities.start_s_per_node says otherwise
 AROUND_S = 4.0  # agents start and subscribe, the drain ends, processes stop
+PARTITION_S = 0.01  # to make, open and delete one
 ANALYSIS_S = 20.0
 EVIDENCE_BYTES_PER_AGENT_S = 20_000  # histograms and sequence runs of one second, compressed
 MESSAGE_EVIDENCE_BYTES = 5  # per row, when every message is kept
@@ -28,27 +30,35 @@ class Estimate:
     broker_data_bytes: float | None  # None: a closed loop sends as fast as it can, so it is not known
 
 
-def execution_seconds(cell: CellPlan) -> float:
-    start_s = 0.0 if cell.endpoint else START_S_PER_NODE * cell.nodes
-    return start_s + _active_s(cell) + AROUND_S
+Starts = Mapping[str, float]  # broker -> seconds that a node takes to start, where it is not START_S_PER_NODE
+NO_STARTS: Starts = {}
 
 
-def estimate(plan: RunPlan) -> Estimate:
+def execution_seconds(cell: CellPlan, starts: Starts = NO_STARTS) -> float:
+    start_s = 0.0 if cell.endpoint else _start_s(cell, starts)
+    return start_s + _active_s(cell) + AROUND_S + PARTITION_S * cell.destinations * cell.partitions
+
+
+def _start_s(cell: CellPlan, starts: Starts) -> float:
+    return starts.get(cell.broker, START_S_PER_NODE) * cell.nodes
+
+
+def estimate(plan: RunPlan, starts: Starts = NO_STARTS) -> Estimate:
     cells = {c.cell: c for c in plan.cells}
     planned = [cells[e.cell] for e in plan.order]
     data = [_broker_data_bytes(c) for c in plan.cells]
     known = [d for d in data if d is not None]
     return Estimate(
-        seconds=sum(execution_seconds(c) for c in planned) - _starts_saved_s(planned) + ANALYSIS_S,
+        seconds=sum(execution_seconds(c, starts) for c in planned) - _starts_saved_s(planned, starts) + ANALYSIS_S,
         evidence_bytes=sum(_evidence_bytes(c) for c in planned),
         broker_data_bytes=max(known) if len(known) == len(data) and known else None,
     )
 
 
-def _starts_saved_s(planned: list[CellPlan]) -> float:
+def _starts_saved_s(planned: list[CellPlan], starts: Starts) -> float:
     """Of executions that follow another one on the same kept cluster."""
     return sum(
-        START_S_PER_NODE * cell.nodes
+        _start_s(cell, starts)
         for before, cell in pairwise(planned)
         if cell.cluster_key() is not None and cell.cluster_key() == before.cluster_key()
     )
@@ -80,9 +90,9 @@ def _broker_data_bytes(cell: CellPlan) -> float | None:
 
 
 def _evidence_bytes(cell: CellPlan) -> float:
-    agents = cell.producers.agents + cell.consumers.groups * cell.consumers.agents_per_group
+    agents = cell.producers.agents + sum(of.all_agents for of in cell.consumer_sets)
     always = agents * EVIDENCE_BYTES_PER_AGENT_S * _active_s(cell)
     if not cell.keep_messages:
         return always
-    rows = (_messages(cell) or 0.0) * (1 + cell.consumers.groups)
+    rows = (_messages(cell) or 0.0) * (1 + cell.groups)
     return always + rows * MESSAGE_EVIDENCE_BYTES

@@ -7,91 +7,21 @@ capabilities.py. The JSON Schema for editors is generated from here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from brokerlab.model.plan import Frozen, KillPlan
-from brokerlab.model.quantities import (
-    BYTES_PATTERN,
-    BYTES_PER_S_PATTERN,
-    DURATION_PATTERN,
-    RATE_PATTERN,
-    SHARE_PATTERN,
-    format_bytes,
-    format_duration_s,
-    format_rate,
-    parse_bytes,
-    parse_bytes_per_s,
-    parse_duration_s,
-    parse_rate_per_s,
-    parse_share,
-)
 from brokerlab.secrets import FORMS, is_reference
+from brokerlab.workload.consumer_fields import Consumers, ConsumerSets
 from brokerlab.workload.objectives import OBJECTIVE_PATTERN, parse_objective
+from brokerlab.workload.quantity_fields import Bytes, BytesRate, Count, Rate, Seconds, Share, Size
 
-RATE_MOST_PER_S = 1e9
-DURATION_MOST_S = 30 * 86_400.0
-MESSAGE_BYTES_MOST = 256 << 20
-COUNT_MOST = 10_000_000
 MESSAGES_MOST = 10**12
-RECEIVE_MOST = 2048  # messages taken at once share one time of arrival
 USER_PATTERN = r"^[A-Za-z0-9._@-]{1,64}$"  # stands in configuration files of every kind, so nothing that needs quotes
 ALL = "all"  # every server broker that runs here and can do what the workload asks
 
 
-def _at_most(limit: float, text: Callable[[float], str]) -> AfterValidator:
-    """A limit that is named with its unit."""
-
-    def check(value: float) -> float:
-        if value > limit:
-            raise ValueError(f"must be at most {text(limit)}")
-        return value
-
-    return AfterValidator(check)
-
-
-Rate = Annotated[
-    float,
-    BeforeValidator(parse_rate_per_s),
-    _at_most(RATE_MOST_PER_S, format_rate),
-    WithJsonSchema({"type": "string", "pattern": RATE_PATTERN, "examples": ["20_000/s", "20k/s", "1M/s"]}),
-]
-Seconds = Annotated[
-    float,
-    BeforeValidator(parse_duration_s),
-    _at_most(DURATION_MOST_S, format_duration_s),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "string", "pattern": DURATION_PATTERN}, {"const": 0}],
-            "examples": ["30s", "500ms", "2min", "1h"],
-        }
-    ),
-]
-Size = Annotated[
-    int,
-    BeforeValidator(parse_bytes),
-    _at_most(MESSAGE_BYTES_MOST, format_bytes),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "string", "pattern": BYTES_PATTERN}, {"type": "integer", "minimum": 1}],
-            "examples": ["1KiB", "200B", 512],
-        }
-    ),
-]
-BytesRate = Annotated[
-    int,
-    BeforeValidator(parse_bytes_per_s),
-    WithJsonSchema({"type": "string", "pattern": BYTES_PER_S_PATTERN, "examples": ["30MB/s", "512KiB/s"]}),
-]
-Share = Annotated[
-    float,
-    BeforeValidator(parse_share),
-    _at_most(1, lambda share: f"{share:.0%}"),
-    WithJsonSchema({"type": "string", "pattern": SHARE_PATTERN, "examples": ["2%", "0.5%"]}),
-]
-Count = Annotated[int, Field(strict=True, ge=1, le=COUNT_MOST)]
 CellName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 
 
@@ -163,6 +93,13 @@ class Cluster(Frozen):
     )
     disk_write_cap: Annotated[BytesRate, Field(ge=100_000)] | None = Field(
         None, description="Bytes a second that each node may write to its disk, by a control group of the kernel."
+    )
+    memory_limit_per_node: Annotated[Bytes, Field(ge=16 << 20)] | None = Field(
+        None,
+        description="Memory that each node may use, cached files included, by a control group of the kernel.",
+    )
+    fsync_floor: Annotated[Seconds, Field(ge=0.0001, le=10)] | None = Field(
+        None, description="Least time of each fsync of a node, by a preloaded library."
     )
     link_cap: Annotated[BytesRate, Field(ge=100_000, le=500_000_000)] | None = Field(
         None,
@@ -276,24 +213,6 @@ class Producers(Frozen):
     send_timeout: Seconds = Field(30.0, gt=0, description="Without an answer for this long, the outcome is unknown.")
 
 
-class Consumers(Frozen):
-    groups: Annotated[int, Field(strict=True, ge=0, le=1000)] = Field(
-        1, description="Groups, each of which gets every message."
-    )
-    per_group: Count = Field(1, description="Connections that share the messages of one group.")
-    agents_per_group: Count = Field(1, description="Processes the consumers of one group are spread over.")
-    start: Literal["tailing", "after_backlog"] = Field(
-        "tailing", description="Before the first send, or after the last."
-    )
-    acknowledge: Literal["each", "batch", "automatic"] = Field("batch", description="How receipt is acknowledged.")
-    page_cache: Literal["kept", "dropped"] = Field(
-        "kept", description="after_backlog: dropped lets the kernel forget the nodes' files before they are read."
-    )
-    receive_most: Annotated[int, Field(strict=True, ge=1, le=RECEIVE_MOST)] = Field(
-        RECEIVE_MOST, description="Messages a consumer takes at once."
-    )
-
-
 class Phases(Frozen):
     warm_up: Seconds = Field(5.0, ge=0, description="Load before measuring.")
     measure: Seconds = Field(gt=0, description="What results are computed from; with producers.messages, the longest.")
@@ -350,7 +269,9 @@ class Workload(Frozen):
     security: Security | None = Field(None, description="TLS and password that servers require and clients use.")
     destinations: Destinations = Field(default=Destinations.model_validate({}), description="Topics or queues.")
     producers: Producers = Field(description="What is sent, and how fast.")
-    consumers: Consumers | None = Field(None, description="Who receives (default: no consumers).")
+    consumers: ConsumerSets | None = Field(
+        None, description="Who receives (default: no consumers); a list: several sets, each with a name."
+    )
     phases: Phases = Field(description="How long the load lasts.")
     faults: tuple[Fault, ...] = Field((), description="What goes wrong on purpose, and when; implies keep_messages.")
     sweep: dict[str, list[Any]] = Field(default={}, description="Field path to values: one cell for each combination.")
@@ -380,3 +301,9 @@ class Workload(Frozen):
     seed: Annotated[int, Field(strict=True, ge=0, lt=1 << 63)] = Field(
         1, description="Seed of payloads, keys and Poisson times."
     )
+
+    def consumer_sets(self) -> list[tuple[tuple[str | int, ...], Consumers]]:
+        """Every set with its path, the single form included."""
+        if isinstance(self.consumers, tuple):
+            return [(("consumers", i), of) for i, of in enumerate(self.consumers)]
+        return [] if self.consumers is None else [(("consumers",), self.consumers)]

@@ -21,6 +21,7 @@ from brokerlab.workload.combinations import BROKERS, Combination, cells_with_bro
 from brokerlab.workload.contradictions import contradictions
 from brokerlab.workload.fields import Workload
 from brokerlab.workload.literal_secrets import kept_text, refuse_literals
+from brokerlab.workload.machine import machine_problems
 from brokerlab.workload.objectives import parse_objective
 from brokerlab.workload.order import interleaved_in_groups
 from brokerlab.workload.resolved import ca_file_problems, endpoint_problems
@@ -117,6 +118,9 @@ def _checked(
     for path, message in [*contradictions(workload, folder), *ca_file_problems(workload, bool(all_brokers.endpoints))]:
         if not unreadable & {path[0], f"{path[0]}.{path[-1]}"}:
             problems.add(tree.problem(path, message, with_value=True))
+    for path, message in machine_problems(workload):
+        if not unreadable & {path[0], f"{path[0]}.{path[-1]}"}:
+            problems.add(tree.refusal(path, message, None, None))
     _check_settings_brokers(tree, workload, all_brokers.broker_named, problems)
     cells = []
     asked = _brokers(workload, all_brokers)

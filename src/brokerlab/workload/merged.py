@@ -1,4 +1,4 @@
-"""Plans of single cells joined to the plan of one run, in which the cells are interleaved."""
+"""Plans of single cells joined to the plan of one run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from brokerlab.model.plan import RunPlan
-from brokerlab.workload.order import interleaved_in_groups
+from brokerlab.workload.order import interleaved_in_groups, one_group_by_one
 
 
-def merged(plans: Mapping[str, RunPlan], *, repeats: int, tag: str, now_unix_s: float | None = None) -> RunPlan:
+def merged(
+    plans: Mapping[str, RunPlan], *, repeats: int, tag: str, one_by_one: bool = False, now_unix_s: float | None = None
+) -> RunPlan:
     """One run of the cells of `plans`, which have one cell each; a cell's label is its name. What belongs to the whole
-    run (name, question, seed, objectives) is that of the first plan."""
+    run (name, question, seed, objectives) is that of the first plan. `one_by_one`: all repeats on one kept cluster before
+    the next."""
     first = next(iter(plans.values()))
     width = max(2, len(str(len(plans))))
     cells = tuple(
@@ -24,7 +27,7 @@ def merged(plans: Mapping[str, RunPlan], *, repeats: int, tag: str, now_unix_s: 
     groups: dict[str | None, list[str]] = {}
     for cell in cells:
         groups.setdefault(cell.cluster_key(), []).append(cell.cell)
-    order = interleaved_in_groups(list(groups.values()), repeats)
+    order = (one_group_by_one if one_by_one else interleaved_in_groups)(list(groups.values()), repeats)
     retries = min(first.retries, repeats)
     decides = {
         "name": first.name,

@@ -35,7 +35,7 @@ def interleaved(cells: Sequence[str], repeats: int) -> tuple[ExecutionId, ...]:
 
 def interleaved_in_groups(groups: Sequence[Sequence[str]], repeats: int) -> tuple[ExecutionId, ...]:
     """Every cell once per repeat, the cells of a group one after the other: they share a cluster, and a group that is
-    left and entered again starts it anew. The groups go forward in one repeat and backward in the next, so that the
+    left and entered again starts it again. The groups go forward in one repeat and backward in the next, so that the
     last cluster of a repeat is the first of the next and no group always runs early. Within a group as `interleaved`.
     """
     within = [iter(interleaved(group, repeats)) for group in groups]
@@ -45,6 +45,12 @@ def interleaved_in_groups(groups: Sequence[Sequence[str]], repeats: int) -> tupl
         for group, executions in turns if repeat % 2 == 0 else reversed(turns):
             order.extend(islice(executions, len(group)))
     return tuple(order)
+
+
+def one_group_by_one(groups: Sequence[Sequence[str]], repeats: int) -> tuple[ExecutionId, ...]:
+    """All repeats of a group before the next group begins: a cluster is started once, and its servers are as warm in a
+    repeat as those of the other groups were in theirs. Within a group as `interleaved`."""
+    return tuple(execution for group in groups for execution in interleaved(group, repeats))
 
 
 def _williams(count: int) -> Integers:

@@ -17,6 +17,8 @@ cluster:
   # cpu_share_per_node: 0.5     # of one processor, for each node; needs control groups
   # link_cap: 30MB/s            # to each node and from it, by a forwarding process
   # disk_write_cap: 30MB/s      # of each node; needs control groups
+  # fsync_floor: 2ms            # each fsync of a node takes at least so long
+  # memory_limit_per_node: 1GiB # cached files included; needs control groups
 # ceilings: true                # measure what disk and loopback can do at most, for the report
 # placement: {nodes: [0], producers: [1], consumers: [1]}         # cores
 durability: L4                  # L1 replicated + fsynced, L2 replicated, L3 fsynced on one node, L4 neither;

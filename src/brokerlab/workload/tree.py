@@ -62,17 +62,28 @@ class Tree:
 
     def put(self, path: Path, value: Any, origin: Origin) -> None:
         """Set a value, making the mappings around it. Raises ValueError when the path leads through something else."""
+        path = self._numbered(path)
         inside: Any = self.root
         for depth, key in enumerate(path[:-1]):
-            if inside.get(key) is None:
+            if isinstance(inside, dict) and inside.get(key) is None:
                 inside[key] = {}
                 self.origins.setdefault(path[: depth + 1], origin)
             inside = inside[key]
-            if not isinstance(inside, dict):
-                raise ValueError(f"leads through {path_text(path[: depth + 1])}, which has no fields of its own")
+            if not isinstance(inside, dict) and not (isinstance(inside, list) and isinstance(path[depth + 1], int)):
+                raise ValueError(f"leads through {path_text(path[: depth + 1])}, {_why_not(inside, path[depth + 1])}")
         inside[path[-1]] = value
         self._forget(path)
         self.origins[path] = origin
+
+    def _numbered(self, path: Path) -> Path:
+        """With the number of an item of a list for its name: consumers.late.start means the set that is called late."""
+        found: list[Key] = []
+        inside: Any = self.root
+        for key in path:
+            named = [i for i, item in enumerate(inside) if _is_named(item, key)] if isinstance(inside, list) else []
+            found.append(named[0] if named else key)
+            inside = inside[named[0]] if named else inside.get(key) if isinstance(inside, dict) else None
+        return tuple(found)
 
     def remove(self, path: Path) -> None:
         """Take a value out; one that is not there is no error."""
@@ -94,12 +105,26 @@ class Tree:
         return Problem(at.file, at.line, path_text(path) or self.what, message, text, nearest)
 
     def refusal(self, path: Path, message: str, value: str | None, nearest: str | None) -> Problem:
-        """What a broker refuses at the path. Its own words about the value count where none was written there."""
+        """What a broker or this machine refuses at the path. A broker's own words about the value count where none was
+        written there."""
         found = self.problem(path, message, with_value=True, nearest=nearest)
         found = replace(found, refused=True)
         if found.value is not None or value is None or _may_be_secret(path_text(path), value):
             return found
         return replace(found, value=value)
+
+
+def _why_not(inside: Any, key: Key) -> str:
+    names = (
+        [str(item["name"]) for item in inside if isinstance(item, dict) and "name" in item]
+        if isinstance(inside, list)
+        else []
+    )
+    return f"where nothing is called {key}: it has {', '.join(names)}" if names else "which has no fields of its own"
+
+
+def _is_named(item: Any, name: Key) -> bool:
+    return isinstance(item, dict) and item.get("name") == name
 
 
 def _may_be_secret(name: str, value: str) -> bool:

@@ -115,7 +115,7 @@ def _names_at(path: Path, root: type[BaseModel]) -> list[str]:
         inner = [model.model_fields[key].annotation for model in models if key in model.model_fields]
         any_key = any(get_origin(annotation) is dict for annotation in inner)
         models = [m for annotation in inner for m in _models(annotation)]
-    return [name for model in models for name in model.model_fields]
+    return list(dict.fromkeys(name for model in models for name in model.model_fields))
 
 
 def _models(annotation: Any) -> list[Any]:

@@ -56,6 +56,19 @@ def pair_interval(values: dict[str, list[float]], a: str, b: str, level: float) 
 VALUES = {"a": noisy(200, seed=1), "b": noisy(100, seed=2), "c": noisy(150, seed=3), "d": noisy(90, seed=4)}
 
 
+def test_bucketed_is_what_wide_buckets_print_of_each_repeat() -> None:
+    metric = "end_to_end_latency_p95_ns"
+    values = {"a": [51e6, 62e6, 99e6, 75e6], "b": [12e6, 49e6, 50e6, 51e6]}
+    known = figures(values, metric)
+    found = measured(part(f"bucketed(a, {metric}, 50ms)"), known, 0.02)
+    assert (found.value, found.low, found.high, found.n) == tuple(map(pytest.approx, (100e6, 100e6, 100e6, 4)))
+    printed = np.array([50e6, 50e6, 100e6, 100e6])
+    assert measured(part(f"bucketed(b, {metric}, 50ms)"), known, 0.02).value == pytest.approx(
+        np.exp(np.log(printed).mean())
+    )
+    assert measured(part(f"level(b, {metric})"), known, 0.02).value < 50e6
+
+
 def test_a_ratio_is_that_of_pairs_with_the_noise_of_all_cells() -> None:
     found = measured(part("ratio(a, b, sent_per_s)"), figures(VALUES), 0.02)
     low, high = pair_interval(VALUES, "a", "b", 0.02)
@@ -75,6 +88,16 @@ def test_what_happens_to_a_whole_round_cancels_out_of_a_ratio_but_not_out_of_cel
     wide = measured(part("ratio(a, b, sent_per_s)"), apart, 0.02)
     assert wide.value == pytest.approx(same.value)
     assert wide.low < 1 < 5 < wide.high
+
+
+def test_cells_of_an_experiment_that_ran_in_different_runs_are_compared_without_pairs() -> None:
+    a, b = noisy(2.0, seed=1), noisy(1.0, seed=2)
+    by_round = {"a": {("first", i): v for i, v in enumerate(a)}, "b": {("second", i): v for i, v in enumerate(b)}}
+    within = Figures({"sent_per_s": by_round}, {"a": "x", "b": "x"}, {}, {})
+    apart = Figures({"sent_per_s": by_round}, {"a": "x", "b": "y"}, {}, {})
+    found = measured(part("ratio(a, b, sent_per_s)"), within, 0.02)
+    assert found == measured(part("ratio(a, b, sent_per_s)"), apart, 0.02)
+    assert found.value == pytest.approx(2.0, rel=0.05)
 
 
 def test_a_level_is_a_mean_of_logarithms_and_reaches_below_zero_only_where_values_do() -> None:
@@ -223,6 +246,16 @@ def test_unlike_cells_are_not_compared() -> None:
     assert judged(allowed, observed(b=other), 1).verdict == "reproduced"
 
 
+def test_a_driver_that_may_be_the_limit_contradicts_nothing() -> None:
+    slow = facts("b", facts={"driver_path": "python (client 1)", "durability": "L4"})
+    fast = {cell: facts(cell, facts={"driver_path": f"native ({cell})", "durability": "L4"}) for cell in "ab"}
+    asks = {"driver_path": "native", "same": ("durability",), "unlike": "clients of their own"}
+    found = judged(claim("ratio(a, b, sent_per_s)", "> 3", **asks), observed(a=fast["a"], b=slow), 1)
+    assert found.verdict == "not runnable here"
+    assert found.reason == "b was driven by python (client 1), which may be the limit; the claim needs a native path"
+    assert judged(claim("ratio(a, b, sent_per_s)", "> 3", **asks), observed(**fast), 1).verdict == "contradicted"
+
+
 def test_a_cell_that_does_not_hold_stops_the_claim_unless_it_expects_the_reason() -> None:
     unsteady = facts(
         "b", answers={"rates": "cannot tell"}, reasons=(CellReason("not_steady", ("rates",), "its rate sways"),)
@@ -248,7 +281,7 @@ def test_cells_that_cannot_run_or_failed_make_it_not_runnable_here() -> None:
 def test_what_was_not_run_or_has_no_value_cannot_be_told() -> None:
     asked = claim("ratio(a, b, sent_per_s)", "> 1")
     never = judged(asked, observed({"a": VALUES["a"]}), 1)
-    assert (never.verdict, never.reason) == ("cannot tell", "b has not been run yet")
+    assert (never.verdict, never.reason) == ("cannot tell", "b is not measured yet")
     zero = judged(asked, observed({"a": VALUES["a"], "b": [0.0] * 6}), 1)
     assert (zero.verdict, zero.reason) == ("cannot tell", "sent_per_s of b is zero, and zero has no ratio")
     few = judged(asked, observed({c: v[:3] for c, v in VALUES.items()}), 1)

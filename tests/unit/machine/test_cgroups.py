@@ -69,15 +69,24 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "expected"),
     [
-        (1, {"cpu.cfs_period_us": "10000", "cpu.cfs_quota_us": "3000", "blkio.throttle.write_bps_device": "8:16 1000"}),
-        (2, {"cpu.max": "3000 10000", "io.max": "8:16 wbps=1000"}),
+        (
+            1,
+            {
+                "cpu.cfs_period_us": "10000",
+                "cpu.cfs_quota_us": "3000",
+                "blkio.throttle.write_bps_device": "8:16 1000",
+                "memory.limit_in_bytes": "5000",
+                "memory.memsw.limit_in_bytes": "5000",
+            },
+        ),
+        (2, {"cpu.max": "3000 10000", "io.max": "8:16 wbps=1000", "memory.max": "5000", "memory.swap.max": "0"}),
     ],
 )
 def test_what_is_written(
     version: int, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cgroups, "disk_device", lambda path: "8:16")  # noqa: ARG005
-    limits = Limits(cpu_share=0.3, disk_write_bytes_per_s=1000)
+    limits = Limits(cpu_share=0.3, disk_write_bytes_per_s=1000, memory_bytes=5000)
     written = {
         file: text
         for kind in limits.kinds()
@@ -99,13 +108,14 @@ def test_a_partition_is_capped_as_the_disk_it_is_on(tmp_path: Path) -> None:
 
 def _possible() -> bool:
     try:
-        Group("trial", Limits(cpu_share=0.5), Path()).remove()
+        Group("trial", Limits(cpu_share=0.5, memory_bytes=64 << 20), Path()).remove()
     except MachineError:
         return False
     return True
 
 
 needs_groups = pytest.mark.skipif(not _possible(), reason="no control groups can be made here")
+MEMORY_BYTES = 64 << 20
 
 BUSY = """
 import time
@@ -132,20 +142,57 @@ def test_a_process_of_the_group_gets_its_share_and_the_group_goes_with_it(tmp_pa
     group.remove()
 
 
+CACHED = """
+import sys
+with open(sys.argv[1], "r+b") as file:
+    for _ in range(192): file.write(bytes(1 << 20))
+    file.seek(0)
+    while file.read(1 << 20): pass
+print(open(sys.argv[2]).read())
+"""
+GREEDY = "held = [bytearray(1 << 20) for _ in range(1024)]"
+
+
+@needs_groups
+def test_a_memory_limit_holds_cached_files_too_and_ends_what_needs_more(tmp_path: Path) -> None:
+    group = Group("memory", Limits(memory_bytes=MEMORY_BYTES), tmp_path)
+    try:
+        (path,) = group.paths
+        assert cgroups.memory_limit_of(path) == MEMORY_BYTES
+        data = tmp_path / "data"
+        data.touch()
+        used = next(f for n in ("memory.current", "memory.usage_in_bytes") if (f := path / n).exists())
+        said = subprocess.run(
+            [sys.executable, "-c", CACHED, data, used],
+            preexec_fn=group.enter,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert 1 << 20 < int(said.stdout) <= MEMORY_BYTES  # of 192 MiB written and read again
+        greedy = subprocess.run(
+            [sys.executable, "-c", GREEDY], preexec_fn=group.enter, capture_output=True, check=False
+        )
+        assert greedy.returncode != 0
+    finally:
+        group.remove()
+    assert not path.exists()
+
+
 @needs_groups
 def test_groups_of_a_killed_command_are_taken_away_and_those_of_a_living_one_are_not(tmp_path: Path) -> None:
-    own = Group("living", Limits(cpu_share=0.5), tmp_path)
+    own = Group("living", Limits(cpu_share=0.5, memory_bytes=MEMORY_BYTES), tmp_path)
     code = (
         "import os, signal; from pathlib import Path; from brokerlab.machine.cgroups import Group, Limits\n"
-        "print(Group('killed', Limits(cpu_share=0.5), Path()).paths[0], flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+        "print(*Group('killed', Limits(0.5, None, 1 << 26), Path()).paths, sep='|', flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    left = Path(said.stdout.strip())
+    left = {Path(path) for path in said.stdout.strip().split("|")}
     try:
-        assert left.is_dir()
-        assert left in remove_leftovers()
-        assert not left.exists()
-        assert own.paths[0].is_dir()
+        assert all(path.is_dir() for path in left)
+        assert left <= set(remove_leftovers())
+        assert not any(path.exists() for path in left)
+        assert all(path.is_dir() for path in own.paths)
         assert group_of(os.getpid(), "cpu") is None
     finally:
         own.remove()

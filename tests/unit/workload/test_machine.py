@@ -120,11 +120,32 @@ def test_a_disk_cap_that_would_not_hold_is_refused(plan, said, monkeypatch, vers
         assert plan(text).cells[0].machine.disk_write_bytes_per_s == 30_000_000
 
 
+def test_a_memory_limit_reaches_the_plan_and_is_at_most_what_there_is(plan, said):
+    (cell,) = plan(SMALL + "cluster: {memory_limit_per_node: 512MiB}\n").cells
+    assert cell.machine.memory_limit_bytes_per_node == 512 << 20
+    assert "MB of memory for each node, cached files included" in cell.machine.words()
+    (found,) = said(SMALL + "cluster: {memory_limit_per_node: 900000GB}\n")
+    assert found.startswith("7 cluster.memory_limit_per_node: must be at most the ")
+    (found,) = said(SMALL + "cluster: {memory_limit_per_node: 1kB}\n")
+    assert "must be at least" in found
+
+
+def test_an_fsync_floor_reaches_the_plan_and_is_named(plan, said):
+    (cell,) = plan(SMALL + "cluster: {fsync_floor: 2ms}\n").cells
+    assert cell.machine.fsync_floor_ns == 2_000_000
+    assert "each fsync of a node takes at least 2 ms" in cell.machine.words()
+    (found,) = said(SMALL + "cluster: {fsync_floor: 20s}\n")
+    assert "must be at most 10" in found
+
+
 def test_a_cold_backlog_needs_a_backlog(plan, said):
     backlog = SMALL.replace("{groups: 1}", "{groups: 1, start: after_backlog, page_cache: dropped}")
     assert plan(backlog).cells[0].machine.drop_page_cache
     (found,) = said(SMALL.replace("{groups: 1}", "{groups: 1, page_cache: dropped}"))
-    assert found == "5 consumers.page_cache: dropped is for a backlog: set start to after_backlog"
+    assert (
+        found
+        == "5 consumers.page_cache: dropped is for a backlog: set start to after_backlog, {after: ...} or {backlog: ...}"
+    )
 
 
 def test_ceilings_are_the_whole_run_s(plan, said):

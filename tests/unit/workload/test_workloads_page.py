@@ -11,9 +11,9 @@ import yaml
 
 from brokerlab.brokers import registry
 from brokerlab.workload import shipped
+from brokerlab.workload.consumer_fields import ConsumerSet
 from brokerlab.workload.fields import (
     Batch,
-    Consumers,
     Destinations,
     Keys,
     Payload,
@@ -35,7 +35,7 @@ PARTS = {
     "producers.payload.": Payload,
     "producers.keys.": Keys,
     "producers.batch.": Batch,
-    "consumers.": Consumers,
+    "consumers.": ConsumerSet,
     "phases.": Phases,
     "security.": Security,
     "smallest_difference.": SmallestDifference,
@@ -51,6 +51,14 @@ def test_every_field_has_its_row(prefix):
 
 def test_every_shipped_workload_has_its_row():
     assert set(shipped.names()) <= set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.MULTILINE))
+
+
+def test_the_sets_of_consumers_shown_plan_on_the_real_broker():
+    shown = yaml.safe_load(re.findall(r"```yaml\n(consumers:\n.*?)```", PAGE, re.DOTALL)[0])
+    run = plan_workload("demo", overrides=[f"consumers={json.dumps(shown['consumers'])}"], brokers=["kafka"],
+                        broker_named=registry.broker_named)  # fmt: skip
+    (cell,) = run.cells
+    assert [of.name for of in cell.consumer_sets] == [of["name"] for of in shown["consumers"]]
 
 
 def test_the_objectives_shown_are_read():

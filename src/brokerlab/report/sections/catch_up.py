@@ -1,4 +1,4 @@
-"""How fast a backlog was received, of cells whose consumers start when all is sent."""
+"""How fast a backlog was received, of sets of consumers that start later than the first send."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from brokerlab.report.markup import Child, Html
 from brokerlab.report.source import Row, Source
 
 _CAPTION = (
-    "Catching up: consumers started when everything was sent. From the first arrival to the last, exactly; before the first"
-    " come the start of the consumers' processes and their connections."
+    "Catching up: consumers that started later than the first send. From the first arrival to the last, exactly; where"
+    " producers went on, until the group had caught up with them. Before the first arrival come the consumers' connections."
 )
-_HEADS = ("Cell", "Group", "Received", "First after", "Took", "Rate", "Bytes")
+_HEADS = ("Cell", "Group", "Backlog", "Received", "First after", "Took", "Rate", "Bytes")
 
 
 def catch_up_table(source: Source) -> Html | None:
@@ -25,7 +25,8 @@ def _row(source: Source, row: Row) -> list[Child | Cell]:
     bytes_per_s = row["received_bytes_per_s"]
     return [
         Cell(source.label(row["cell"]), f"repeat {row['repeat']}" + (", set aside" if weak else "")),
-        row["group"].rpartition("-")[2],
+        Cell(row["group"].rpartition("-")[2], "while producers went on" if row["while_sending"] else None),
+        figures.ABSENT if row["backlog"] is None else figures.count(row["backlog"]),
         figures.count(row["received"]),
         figures.duration(row["waited_s"] * 1e9),
         figures.duration(row["took_s"] * 1e9),
