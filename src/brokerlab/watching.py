@@ -58,7 +58,14 @@ def probe_plan(
         broker=cell.broker,
         endpoint=endpoint,
         nodes=tuple(
-            WatchedNode(name=n.name, pid=n.pid, urls=n.urls, cores=machine.node_cores, limited=machine.limits_cpu)
+            WatchedNode(
+                name=n.name,
+                pid=n.pid,
+                urls=n.urls,
+                cores=machine.node_cores,
+                limited=machine.limits_cpu,
+                memory_limited=machine.memory_limit_bytes_per_node is not None,
+            )
             for n in nodes
         ),
         agents=tuple(WatchedAgent(name=n, pid=pid, cores=plans[n].cores) for n, pid in agents.pids().items()),

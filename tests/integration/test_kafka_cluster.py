@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from kafka_load import PRODUCERS, agent, assert_acknowledged, block, cell, soon,
 
 from brokerlab.brokers.contract import Cluster
 from brokerlab.brokers.kafka.broker import BROKER
-from brokerlab.brokers.kafka.probe import FIGURES
+from brokerlab.brokers.kafka.metrics import METRICS
 from brokerlab.brokers.kafka.settings import SERVER_SETTINGS, TOPIC_SETTINGS
 from brokerlab.brokers.kit.jolokia import ORIGIN
 from brokerlab.install.cache import silent
@@ -139,8 +140,20 @@ def test_the_probe_reads_every_figure(one_node: Cluster) -> None:
     while time.monotonic_ns() < deadline and after.get("messages_in_total", 0) < before["messages_in_total"] + 50:
         after = {r.metric: r.value for r in probe.read()}
     assert after["messages_in_total"] == before["messages_in_total"] + 50
-    assert after.keys() == {f.metric for f in FIGURES}
+    assert after.keys() == {row.metric for row in METRICS}
     assert {r.subject for r in probe.read()} == {"jvm:kafka-1", "broker:kafka-1"}
+
+
+def test_jvms_answer_remote_jmx_only_where_it_was_asked_for(one_node: Cluster, tmp_path: Path) -> None:
+    assert "jmx" not in one_node.nodes()[0].urls
+    wanted = cell(1, Durability.L4).model_copy(update={"broker_settings": {"jmx.remote": "true"}})
+    with started(wanted, tmp_path) as cluster:
+        host, _, port = cluster.nodes()[0].urls["jmx"].partition(":")
+        assert host == "127.0.0.1"
+        with socket.create_connection((host, int(port)), timeout=60) as registry:
+            registry.settimeout(60)
+            registry.sendall(b"JRMI\0\x02\x4b")  # the beginning of Java's remote protocol
+            assert registry.recv(1) == b"\x4e"  # "protocol acknowledged"
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,20 @@ def test_what_a_closed_consumer_left_comes_to_the_next_and_clean_up_leaves_no_ma
     assert admin.effective_settings((markers_topic("left-more", "g"),))
 
 
+def test_a_consumer_that_is_never_given_time_to_wait_receives_all_the_same(cluster: Cluster) -> None:
+    """Consumers of one agent take turns: most of the time they are asked without waiting."""
+    admin = BROKER.admin(cluster.endpoint(), cell(1, Durability.L4))
+    admin.create(("hurried",), 1, ("h",))
+    send(cluster, "hurried", 50)
+    consumer = consumer_of(cluster, "hurried", "h")
+    received, until = 0, soon()
+    while received < 50:
+        assert time.monotonic_ns() < until
+        received += len(consumer.receive(10, 0))
+    consumer.close(soon())
+    admin.delete(("hurried",), ("h",))
+
+
 def test_a_tracker_that_died_is_an_error_and_not_silence(cluster: Cluster) -> None:
     BROKER.admin(cluster.endpoint(), cell(1, Durability.L4)).create(("untracked",), 2, ("u",))
     consumer = consumer_of(cluster, "untracked", "u")

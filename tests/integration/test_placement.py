@@ -32,7 +32,7 @@ retries: 0
 
 def possible() -> bool:
     try:
-        Group("trial", Limits(cpu_share=0.5), Path()).remove()
+        Group("trial", Limits(cpu_share=0.5, memory_bytes=1 << 28), Path()).remove()
     except MachineError:
         return False
     return True
@@ -42,7 +42,9 @@ def test_what_was_asked_is_read_back_and_held(tmp_path: Path, monkeypatch: Any) 
     monkeypatch.setenv("BROKERLAB_HOME", str(tmp_path / "home"))
     limited = possible()
     file = tmp_path / "workload.yaml"
-    file.write_text(WORKLOAD + ("cluster: {cpu_share_per_node: 0.5}\n" if limited else ""))
+    file.write_text(
+        WORKLOAD + ("cluster: {cpu_share_per_node: 0.5, memory_limit_per_node: 256MiB}\n" if limited else "")
+    )
     run = runner.run(plan_workload(file, broker_named=broker_named), tmp_path / "runs", say=SilentListener())
     (execution,) = run.plan().order
     settings = run.environment().cell("c01").effective_settings
@@ -55,6 +57,9 @@ def test_what_was_asked_is_read_back_and_held(tmp_path: Path, monkeypatch: Any) 
         pytest.skip("no control groups can be made here: the share was not tried")
     assert settings["machine: memory-1"]["cpu_share"].startswith("0.5 of a processor (control group ")
     assert {r["value"] for r in readings if r["metric"] == "cpu_limit_cores"} == {0.5}
+    assert settings["machine: memory-1"]["memory_limit"].startswith(f"{256 << 20} bytes (control group ")
+    assert {r["value"] for r in readings if r["metric"] == "group_memory_limit_bytes"} == {256 << 20}
+    assert not list(place_of("memory").directory.glob(f"brokerlab-{os.getpid()}-*"))
     assert not list(place_of("cpu").directory.glob(f"brokerlab-{os.getpid()}-*"))
 
 

@@ -67,5 +67,5 @@ def leader_after(cluster: CanLoseANode, destination: str, killed: str) -> str:
             leader = killed
         if leader != killed:
             return leader
-        assert time.monotonic_ns() < until, "nobody took over"
+        assert time.monotonic_ns() < until, "no node took over"
         time.sleep(0.1)

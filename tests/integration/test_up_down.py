@@ -135,6 +135,49 @@ def test_a_supervisor_whose_command_has_gone_stops_again(home: Path) -> None:
         assert time.monotonic() < deadline, _left(home)
 
 
+def test_settings_are_checked_before_anything_starts(home: Path) -> None:
+    wrong = _brokerlab("up", "kafka", "--set", "jmx.remot=true")
+    assert wrong.returncode == 2
+    assert "jmx.remote" in wrong.stderr
+    assert _brokerlab("up", "kafka", "--set", "jmx.remote").returncode == 2
+    assert not (home / "up").exists()
+
+
+MENDS = """
+import json, sys
+from pathlib import Path
+from brokerlab.model.plan import Endpoint
+from brokerlab.processes.daemon import supervise
+
+plan = json.loads(sys.stdin.buffer.readline())
+
+class Cluster:
+    looks = 0
+    def __init__(self, data, logs): ...
+    def start(self): ...
+    def wait_ready(self, deadline_mono_ns): ...
+    def endpoint(self): return Endpoint(addresses=())
+    def nodes(self): return []
+    def dead_nodes(self): return ()
+    def look_after(self): self.looks += 1
+    def more_facts(self): return {"looks": self.looks}
+    def stop(self): ...
+    def clean(self): ...
+
+sys.exit(supervise(Path(plan["directory"]), "mends", {}, Cluster, 10.0))
+"""
+
+
+def test_what_mends_itself_is_given_the_time_to_whether_it_is_asked_or_not(tmp_path: Path) -> None:
+    daemon.start(tmp_path, "mends", [sys.executable, "-c", MENDS], {"directory": str(tmp_path)})
+    first = daemon.ask(tmp_path, "mends", "status")
+    assert first is not None
+    deadline = time.monotonic() + 120
+    while (now := daemon.ask(tmp_path, "mends", "status")) is not None and now["looks"] < first["looks"] + 3:
+        assert time.monotonic() < deadline
+    daemon.ask(tmp_path, "mends", "stop")
+
+
 FAILS = """
 import json, sys
 from pathlib import Path

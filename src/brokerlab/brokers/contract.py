@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from brokerlab.model.blocks import Block, Deliveries, Int32s, Settlements
 from brokerlab.model.plan import AgentPlan, CellPlan, Durability, Endpoint
+from brokerlab.model.watched import WatchedMetric
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,6 +45,8 @@ class Capabilities:
     link_cap: tuple[
         int, ...
     ] = ()  # numbers of nodes with which all its clients connect where Endpoint says, and only there
+    fsync_floor: bool = True  # its programs are linked dynamically: a library under them can make fsyncs slower
+    start_s_per_node: float | None = None  # on two idle processors, where it takes much longer than 4 s
     # What an Endpoint of it may say besides addresses, and what that is for; a user gives it as --endpoint BROKER.NAME=...
     endpoint_options: Mapping[str, str] = field(default_factory=dict)
     # How a user deletes a destination that we could not: a command, if possible. May have {name}, {address}, {level}.
@@ -83,10 +86,15 @@ class LinkInfo:
 class Reading:
     """One figure read from outside a broker. Names say the quantity, `unit` the unit."""
 
-    subject: str  # "host", or "process:", "jvm:" or "broker:" with a node's name
+    subject: str  # see model.subjects
     metric: str
     value: float
     unit: str
+
+    @classmethod
+    def of(cls, row: WatchedMetric, subject: str, value: float) -> Reading:
+        """Of a metric in the table (model.watched), in the unit it has there."""
+        return cls(subject, row.metric, value, row.unit)
 
 
 @dataclass(frozen=True)
@@ -105,7 +113,7 @@ class CellProblem:
     broker's name, which a workload has between the last two, is put there by the workload's own checks.
     """
 
-    field: tuple[str, ...]
+    field: tuple[str | int, ...]
     message: str
     value: str | None = None  # what was given
     nearest: str | None = None  # a name that would be valid
@@ -113,7 +121,7 @@ class CellProblem:
     def __str__(self) -> str:
         said = "" if self.value is None else f" (got {self.value!r})"
         near = "" if self.nearest is None else f"; did you mean {self.nearest!r}?"
-        return f"{'.'.join(self.field)}: {self.message}{said}{near}"
+        return f"{'.'.join(map(str, self.field))}: {self.message}{said}{near}"
 
 
 @dataclass(frozen=True)
@@ -290,6 +298,22 @@ class Broker(Protocol):
 
     def probe(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> BrokerProbe | None:
         """Reads the figures of these nodes; where they must be logged in to, the way `endpoint` says."""
+
+
+@runtime_checkable
+class WatchedByEndpoint(Protocol):
+    """Optional power of a Broker: to be watched where all that is known is its endpoint, and what the user adds to it."""
+
+    @property
+    def figure_options(self) -> Mapping[str, str]:
+        """Options that say where figures are read, and what each is."""
+
+    def nodes_at(self, addresses: tuple[str, ...], options: Mapping[str, str], name: str) -> tuple[NodeInfo, ...]:
+        """Its nodes for `Broker.probe`, as far as addresses and options tell; pid 0. Nothing is asked of the broker."""
+
+    def lag_probe(self, endpoint: Endpoint, name: str) -> BrokerProbe | None:
+        """Reads what destinations take in and how far groups are behind; `name` is the target's, for subjects. Changes
+        nothing; raises BrokerError where the broker does not answer. None where it cannot be known."""
 
 
 @runtime_checkable

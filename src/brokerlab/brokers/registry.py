@@ -15,6 +15,7 @@ from brokerlab.install.preferred import check_preferred_names, preferred_names
 
 if TYPE_CHECKING:
     from brokerlab.brokers.contract import Broker
+    from brokerlab.model.watched import WatchedMetric
 
 BROKERS = {
     "kafka": "brokerlab.brokers.kafka.broker",
@@ -62,6 +63,11 @@ def preferable() -> tuple[str, ...]:
 def folder_of(name: str) -> str:
     """The broker's folder: several names may share one."""
     return BROKERS[name].split(".")[2]
+
+
+def metrics_of(name: str) -> tuple[WatchedMetric, ...]:
+    """The rows that the broker's folder adds to the table of metrics; needs no client library."""
+    return cast("tuple[WatchedMetric, ...]", import_module(f"brokerlab.brokers.{folder_of(name)}.metrics").METRICS)
 
 
 def _imported(name: str) -> Broker:

@@ -55,10 +55,10 @@ def _pip_install(name: str, lock_file: Path, target: Path) -> None:
     env = {**os.environ, "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
     done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise _explained(name, lock_file, done.stderr.strip() or done.stdout.strip())
+        raise pip_error(name, lock_file, done.stderr.strip() or done.stdout.strip())
 
 
-def _explained(name: str, lock_file: Path, said: str) -> InstallError:
+def pip_error(name: str, lock_file: Path, said: str) -> InstallError:
     """pip's last words as one error with a hint."""
     if _HASH_SIGN in said:
         hint = f"what was downloaded is not what {lock_file.name} names: do not use it; make the lock file again"

@@ -80,7 +80,7 @@ def watch(plan: ProbePlan, ends: list[int]) -> dict[str, object]:
         thread.end()
         writer.add(reading_columns(plan, thread.take()))
         failures |= thread.failures
-    writer.flush()
+    writer.close()
     return {"event": "done", "samples": samples, "failures": failures}
 
 

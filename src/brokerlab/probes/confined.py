@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 from brokerlab.brokers.contract import Reading
-from brokerlab.machine.cgroups import cpu_share_of, group_of, throttled_ms
+from brokerlab.machine.cgroups import cpu_share_of, group_of, memory_limit_of, memory_used_bytes, throttled_ms
 from brokerlab.machine.link import passed_bytes
+from brokerlab.model.watched_here import PROCESS
 from brokerlab.probes.process import descendants
 
 
@@ -36,7 +37,7 @@ class PlacementProbe:
                     with contextlib.suppress(OSError):  # it has just ended
                         outside += not self._cores.issuperset(os.sched_getaffinity(int(thread)))
                         threads += 1
-        return [Reading(self.subject, "threads_outside_placement", outside, "1")] if threads else []
+        return [Reading.of(PROCESS["threads_outside_placement"], self.subject, outside)] if threads else []
 
 
 class ShareProbe:
@@ -52,8 +53,26 @@ class ShareProbe:
         if self._group is None:
             return []
         share = cpu_share_of(self._group)
-        waited = Reading(self.subject, "cpu_throttled_ms_total", throttled_ms(self._group), "ms")
-        return [waited] if share is None else [Reading(self.subject, "cpu_limit_cores", share, "cores"), waited]
+        waited = Reading.of(PROCESS["cpu_throttled_ms_total"], self.subject, throttled_ms(self._group))
+        return [waited] if share is None else [Reading.of(PROCESS["cpu_limit_cores"], self.subject, share), waited]
+
+
+class MemoryProbe:
+    """What a node with a memory limit holds, and the limit."""
+
+    def __init__(self, name: str, pid: int) -> None:
+        self.subject = f"process:{name}"
+        self._pid = pid
+        self._group: Path | None = None
+
+    def read(self) -> list[Reading]:
+        self._group = self._group or group_of(self._pid, "memory")
+        if self._group is None or (limit := memory_limit_of(self._group)) is None:
+            return []
+        return [
+            Reading.of(PROCESS["group_memory_bytes"], self.subject, memory_used_bytes(self._group)),
+            Reading.of(PROCESS["group_memory_limit_bytes"], self.subject, limit),
+        ]
 
 
 class LinkProbe:
@@ -66,6 +85,6 @@ class LinkProbe:
     def read(self) -> list[Reading]:
         to_node, from_node = passed_bytes(self._counts)
         return [
-            Reading(self.subject, "link_to_node_bytes_total", to_node, "B"),
-            Reading(self.subject, "link_from_node_bytes_total", from_node, "B"),
+            Reading.of(PROCESS["link_to_node_bytes_total"], self.subject, to_node),
+            Reading.of(PROCESS["link_from_node_bytes_total"], self.subject, from_node),
         ]

@@ -6,13 +6,15 @@ import os
 from pathlib import Path
 
 from brokerlab.brokers.contract import Reading
+from brokerlab.model import subjects
+from brokerlab.model.watched_here import HOST
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _SECTOR_BYTES = 512  # /sys/block/*/stat counts these, whatever the disk's own sector size
 
 
-def _reading(metric: str, value: float, unit: str) -> Reading:
-    return Reading("host", metric, value, unit)
+def _reading(metric: str, value: float) -> Reading:
+    return Reading.of(HOST[metric], subjects.HOST, value)
 
 
 class CpuTimes:
@@ -43,17 +45,17 @@ class CpuTimes:
         )
         self.busy_cores = cpus - idle - iowait - steal
         return [
-            _reading("cpu_user_cores", user + nice, "cores"),
-            _reading("cpu_system_cores", system + irq + softirq, "cores"),
-            _reading("cpu_idle_cores", idle, "cores"),
-            _reading("cpu_iowait_cores", iowait, "cores"),
-            _reading("cpu_steal_cores", steal, "cores"),
-            _reading("cpu_busy_cores", self.busy_cores, "cores"),
+            _reading("cpu_user_cores", user + nice),
+            _reading("cpu_system_cores", system + irq + softirq),
+            _reading("cpu_idle_cores", idle),
+            _reading("cpu_iowait_cores", iowait),
+            _reading("cpu_steal_cores", steal),
+            _reading("cpu_busy_cores", self.busy_cores),
         ]
 
 
 def read_load() -> list[Reading]:
-    return [_reading("load1", os.getloadavg()[0], "1")]
+    return [_reading("load1", os.getloadavg()[0])]
 
 
 def read_pressure(directory: Path = Path("/proc/pressure")) -> list[Reading]:
@@ -65,7 +67,7 @@ def read_pressure(directory: Path = Path("/proc/pressure")) -> list[Reading]:
         except OSError:  # not compiled in, or switched off at boot (then reading gives EOPNOTSUPP)
             continue
         some = dict(pair.split("=") for pair in text.split("\n", 1)[0].split()[1:])
-        readings.append(_reading(f"pressure_{resource}_some_avg10_percent", float(some["avg10"]), "%"))
+        readings.append(_reading(f"pressure_{resource}_some_avg10_percent", float(some["avg10"])))
     return readings
 
 
@@ -79,15 +81,15 @@ def read_memory(file: Path = Path("/proc/meminfo")) -> list[Reading]:
             if len(kib) == 2:
                 break
     return [
-        _reading("memory_available_bytes", kib["MemAvailable"] * 1024, "B"),
-        _reading("memory_used_bytes", (kib["MemTotal"] - kib["MemAvailable"]) * 1024, "B"),
+        _reading("memory_available_bytes", kib["MemAvailable"] * 1024),
+        _reading("memory_used_bytes", (kib["MemTotal"] - kib["MemAvailable"]) * 1024),
     ]
 
 
 def read_disk(directory: Path) -> list[Reading]:
     """Free bytes of the file system that holds `directory`; traffic too where one block device carries it."""
     space = os.statvfs(directory)
-    readings = [_reading("disk_free_bytes", space.f_bavail * space.f_frsize, "B")]
+    readings = [_reading("disk_free_bytes", space.f_bavail * space.f_frsize)]
     device = os.stat(directory).st_dev  # noqa: PTH116 - called every second
     try:
         text = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").read_text()
@@ -96,17 +98,27 @@ def read_disk(directory: Path) -> list[Reading]:
     fields = text.split()
     return [
         *readings,
-        _reading("disk_read_bytes_total", int(fields[2]) * _SECTOR_BYTES, "B"),
-        _reading("disk_write_bytes_total", int(fields[6]) * _SECTOR_BYTES, "B"),
-        _reading("disk_busy_ms_total", int(fields[9]), "ms"),
+        _reading("disk_read_bytes_total", int(fields[2]) * _SECTOR_BYTES),
+        _reading("disk_write_bytes_total", int(fields[6]) * _SECTOR_BYTES),
+        _reading("disk_busy_ms_total", int(fields[9])),
     ]
 
 
-def read_loopback(file: Path = Path("/proc/net/dev")) -> list[Reading]:
-    """Bytes through the loopback interface: received only, because each byte is counted on both sides."""
+def read_network(file: Path = Path("/proc/net/dev")) -> list[Reading]:
+    """Bytes through the loopback interface, received only, because each byte is counted on both sides; and through all
+    others together, where there are any."""
+    received: dict[str, int] = {}
+    transmitted: dict[str, int] = {}
     with file.open() as f:
         for line in f:
-            name, _, rest = line.partition(":")
-            if name.strip() == "lo":
-                return [_reading("network_loopback_bytes_total", int(rest.split()[0]), "B")]
-    return []
+            name, colon, rest = line.partition(":")
+            if colon:
+                fields = rest.split()
+                received[name.strip()], transmitted[name.strip()] = int(fields[0]), int(fields[8])
+    loopback = received.pop("lo", None)
+    readings = [] if loopback is None else [_reading("network_loopback_bytes_total", loopback)]
+    if received:
+        transmitted.pop("lo", None)
+        readings.append(_reading("network_receive_bytes_total", sum(received.values())))
+        readings.append(_reading("network_transmit_bytes_total", sum(transmitted.values())))
+    return readings

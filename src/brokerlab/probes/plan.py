@@ -17,6 +17,7 @@ class WatchedNode(Frozen):
     urls: dict[str, str] = Field(default_factory=dict)
     cores: tuple[int, ...] = ()  # those it must stay on; empty: any
     limited: bool = False  # it has a share of a processor
+    memory_limited: bool = False
 
     def info(self) -> NodeInfo:
         return NodeInfo(name=self.name, pid=self.pid, urls=dict(self.urls))

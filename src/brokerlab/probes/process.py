@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from brokerlab.brokers.contract import Reading
+from brokerlab.model import subjects
+from brokerlab.model.watched_here import HOST, PROCESS
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -65,13 +67,13 @@ class ProcessProbe:
             with contextlib.suppress(OSError):
                 seen[child] = _stat_fields(child)
         readings = [
-            Reading(self.subject, "rss_bytes", sum(int(f[21]) for f in seen.values()) * _PAGE_BYTES, "B"),
-            Reading(self.subject, "threads", sum(int(f[17]) for f in seen.values()), "1"),
+            Reading.of(PROCESS["rss_bytes"], self.subject, sum(int(f[21]) for f in seen.values()) * _PAGE_BYTES),
+            Reading.of(PROCESS["threads"], self.subject, sum(int(f[17]) for f in seen.values())),
             *self._files(seen),
         ]
         cores = self._cores(seen, now_ns)
         if self._started is not None and cores is not None:
-            readings.append(Reading(self.subject, "cpu_cores", cores, "cores"))
+            readings.append(Reading.of(PROCESS["cpu_cores"], self.subject, cores))
         self._started = started
         return readings
 
@@ -105,9 +107,9 @@ class ProcessProbe:
         self._disk = disk
         read, written = (sum(d[k] for d in (self._disk_of_the_ended, *disk.values())) for k in (0, 1))
         return [
-            Reading(self.subject, "open_files", open_files, "1"),
-            Reading(self.subject, "read_bytes_total", read, "B"),
-            Reading(self.subject, "write_bytes_total", written, "B"),
+            Reading.of(PROCESS["open_files"], self.subject, open_files),
+            Reading.of(PROCESS["read_bytes_total"], self.subject, read),
+            Reading.of(PROCESS["write_bytes_total"], self.subject, written),
         ]
 
 
@@ -178,4 +180,4 @@ class ForeignCpu:
         known = self.known_cores(now_ns)
         if known is None or busy_cores is None:
             return []
-        return [Reading("host", "cpu_foreign_cores", busy_cores - known, "cores")]
+        return [Reading.of(HOST["cpu_foreign_cores"], subjects.HOST, busy_cores - known)]

@@ -14,7 +14,7 @@ from typing import Any
 from brokerlab.brokers.contract import BrokerProbe, Reading
 from brokerlab.model.environment import ClockPair
 from brokerlab.probes import host
-from brokerlab.probes.confined import LinkProbe, PlacementProbe, ShareProbe
+from brokerlab.probes.confined import LinkProbe, MemoryProbe, PlacementProbe, ShareProbe
 from brokerlab.probes.endpoint import listening_processes
 from brokerlab.probes.plan import ProbePlan, WatchedAgent, WatchedNode
 from brokerlab.probes.process import ForeignCpu, ProcessProbe
@@ -43,6 +43,7 @@ class LocalProbes:
         self._placed = [PlacementProbe(w.name, w.pid, w.cores) for w in placed if w.cores]
         self._links = [LinkProbe(link.name, link.counts) for link in plan.links]
         self._limited = [ShareProbe(node.name, node.pid) for node in plan.nodes if node.limited]
+        self._in_memory = [MemoryProbe(node.name, node.pid) for node in plan.nodes if node.memory_limited]
         # A runner that has gone already leaves us to process 1, which is the parent of every orphan: not ours.
         runner = [runner_pid] if runner_pid > 1 else []
         self._foreign = ForeignCpu([*(pid for _, pid in watched), own, *runner])
@@ -71,11 +72,12 @@ class LocalProbes:
             ("pressure", host.read_pressure),
             ("memory", host.read_memory),
             ("disk", lambda: host.read_disk(self._directory)),
-            ("loopback", host.read_loopback),
+            ("network", host.read_network),
             *((p.subject, lambda p=p: p.read(now_ns)) for p in self._processes),
             *([("stored bytes", lambda s=self._stored: s.read(now_ns))] if self._stored is not None else []),
             *((f"placement of {p.subject}", p.read) for p in self._placed),
             *((f"share of {p.subject}", p.read) for p in self._limited),
+            *((f"memory of {p.subject}", p.read) for p in self._in_memory),
             *((f"bytes of {p.subject}", p.read) for p in self._links),
         ]
 

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 from brokerlab.brokers.contract import Reading
+from brokerlab.model import subjects
+from brokerlab.model.watched_here import CLUSTER
 
 _BLOCK_BYTES = 512  # st_blocks counts these, whatever the file system's own block size
 REST = 50  # times the length of a walk pass before the next one: at most 2 % of a core
@@ -28,7 +30,7 @@ class StoredBytes:
         begun_ns = time.monotonic_ns()
         stored = stored_bytes(self._directory)
         self._not_before_ns = now_ns + self._rest * (time.monotonic_ns() - begun_ns)
-        return [Reading("cluster", "stored_bytes", stored, "B")]
+        return [Reading.of(CLUSTER["stored_bytes"], subjects.CLUSTER, stored)]
 
 
 def stored_bytes(directory: str) -> int:

@@ -39,14 +39,17 @@ COST = Table(
 
 CATCH_UP = Table(
     "catch_up",
-    "How fast a backlog was received, by group: only of executions whose consumers start after everything was sent. From the exact times of arrival, so the shortest backlog has a rate.",
+    "How fast a backlog was received, by group: only of consumers that start later than the first send. Where everything was sent before, from the exact times of arrival, so the shortest backlog has a rate; where producers go on, until the group has caught up: until it is behind by no more than what is sent in 0.1 s, from the counts of each second; within the last one at the rate of the one before.",
     (
         *EXECUTION,
         GROUP,
-        count("received", "messages received, duplicates included"),
-        Column("waited_s", "double", "s", "first arrival - when everything was sent: the start of the consumers' processes included"),
-        Column("took_s", "double", "s", "last arrival - first arrival"),
-        maybe("received_per_s", "1/s", "(received - 1) / took_s"),
+        Column("consumer_set", "string", "", "set of consumers; empty where a cell has one", since="0.2.0", default=""),
+        Column("backlog", "long", "1", "messages sent when it started; null where that is not known", nullable=True, since="0.2.0"),
+        Column("while_sending", "boolean", "", "whether it caught up while producers went on", since="0.2.0", default=False),
+        count("received", "messages received until it had caught up, or all of them; duplicates included"),
+        Column("waited_s", "double", "s", "first arrival - when the set was started: the consumers' connections included, and before 0.2.0 their processes"),
+        Column("took_s", "double", "s", "when it had caught up - first arrival; otherwise last arrival - first arrival"),
+        maybe("received_per_s", "1/s", "received / took_s, otherwise (received - 1) / took_s"),
         maybe("received_bytes_per_s", "B/s", "received_per_s x mean size of what was received"),
         Column("reason", "string", "", "why there is no rate; empty where there is one"),
     ),

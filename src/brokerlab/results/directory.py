@@ -8,7 +8,11 @@ runs/<utc>-<name>-<id>/
   evidence/<cell>-r<repeat>/<table>/<writer>-<number>.parquet
   probes/<cell>-r<repeat>/reading/<writer>-<number>.parquet
   events/<cell>-r<repeat>/event/<writer>-<number>.parquet
+  <evidence, probes>/<cell>-r<repeat>/compacted/<table>/*.parquet   small segments once more, together: evidence/compacted.py
   logs/<cell>-r<repeat>/<process>.log
+  logs/<cell>-r<repeat>/live.jsonl     what each agent said once a second, for those who watch; no result is made from it
+  run.lock             held, with its process id, by the process that measures
+  follow/              of `brokerlab lake follow`: what it has read so far, to go on from after a crash
   abandoned/           evidence of executions that were cut off and run again
   quarantine/          of runs analyzed by 0.1.0: segments that it could not read, each with <name>.reason
   tables/<table>/*.parquet   verdict.json   report.html        made from the above alone
@@ -88,6 +92,9 @@ class RunDirectory:
 
     def logs(self, execution: ExecutionId) -> Path:
         return self.path / "logs" / str(execution)
+
+    def live_lines(self, execution: ExecutionId) -> Path:
+        return self.logs(execution) / "live.jsonl"
 
     def plan(self) -> RunPlan:
         return read_document(self.path / "plan.json", RunPlan.model_validate_json, self._without_it())

@@ -94,17 +94,32 @@ def unfinished_run(root: Path, fingerprint: str, note: Callable[[str], None]) ->
 
 
 def in_progress(run: RunDirectory) -> bool:
-    """A runner holds the run's lock."""
+    """A runner holds the run's lock. Whoever asks does not disturb others that ask at the same moment."""
     try:
-        with exclusively(run):
+        with _locked(run, fcntl.LOCK_SH):
             return False
     except BusyError:
         return True
 
 
+def runner_pid(run: RunDirectory) -> int | None:
+    """The process that measures this run now; None where it is not in progress."""
+    try:
+        said = (run.path / LOCK_FILE).read_text()
+    except OSError:
+        return None
+    return int(said) if said.isdigit() and in_progress(run) else None
+
+
 @contextmanager
 def exclusively(run: RunDirectory) -> Iterator[None]:
     """Hold the run's lock, or raise BusyError. Makes no lock file: where there is none, no runner holds it."""
+    with _locked(run, fcntl.LOCK_EX):
+        yield
+
+
+@contextmanager
+def _locked(run: RunDirectory, how: int) -> Iterator[None]:
     try:
         descriptor = os.open(run.path / LOCK_FILE, os.O_RDWR)
     except FileNotFoundError:
@@ -112,7 +127,7 @@ def exclusively(run: RunDirectory) -> Iterator[None]:
         return
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BusyError(f"{run.name} is in progress", hint="wait for it, or interrupt it with Ctrl-C") from None
         yield

@@ -11,22 +11,23 @@ from brokerlab.errors import InstallError
 from brokerlab.install.wheel import install_wheel, installed_wheel
 
 
-def make_wheel(directory: Path) -> str:
-    """A wheel `pretend 1.0` that carries one file; returns its sha256."""
+def make_wheel(directory: Path, package: str = "pretend", version: str = "1.0") -> str:
+    """A wheel that carries one file; returns its sha256."""
+    about = f"{package}-{version}.dist-info"
     content = {
-        "pretend/server": b"the server",
-        "pretend-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: pretend\nVersion: 1.0\n",
-        "pretend-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{package}/server": b"the server",
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n".encode(),
+        f"{about}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(
         f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}\n"
         for name, data in content.items()
     )
-    path = directory / "pretend-1.0-py3-none-any.whl"
+    path = directory / f"{package}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in content.items():
             archive.writestr(name, data)
-        archive.writestr("pretend-1.0.dist-info/RECORD", f"{record}pretend-1.0.dist-info/RECORD,,\n")
+        archive.writestr(f"{about}/RECORD", f"{record}{about}/RECORD,,\n")
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from brokerlab.brokers.activemq.metrics import BROKER, METRICS, OWN
 from brokerlab.brokers.activemq.settings import SERVER
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.jolokia import JVM_FIGURES, Figure, Jolokia, JolokiaProbe, Values, asking_beans, readable_by
+from brokerlab.brokers.kit.jolokia import Jolokia, JolokiaProbe, Values, asking_beans
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
+from brokerlab.model.watched import beans_of
+from brokerlab.model.watched_here import JVM
 
-_BROKER = "org.apache.activemq:brokerName=*,type=Broker"
 _DESTINATION = "org.apache.activemq:brokerName=*,destinationName={},destinationType={},type=Broker"
 # ActiveMQ has no bean that tells how KahaDB is set: broker.xml exports the store itself under this name.
 STORE = "brokerlab:type=KahaDB"
@@ -19,26 +21,18 @@ _OF_BROKER = ("BrokerName", "BrokerVersion", "Persistent", "MemoryLimit", "Store
 _OF_STORE = tuple(name[0].upper() + name[1:] for name in SERVER)
 _OF_QUEUE = ("Name", "QueueSize", "MemoryLimit", "ProducerFlowControl", "UseCache", "MaxPageSize")
 _REMOVALS = {"Queue": "removeQueue", "Topic": "removeTopic"}
-_OWN_FIGURES = (
-    Figure(_BROKER, "TotalMessageCount", "messages", "1"),
-    Figure(_BROKER, "TotalEnqueueCount", "messages_enqueued_total", "1"),
-    Figure(_BROKER, "TotalDequeueCount", "messages_dequeued_total", "1"),
-    Figure(_BROKER, "CurrentConnectionsCount", "connections", "1"),
-    Figure(_BROKER, "MemoryPercentUsage", "memory_used_percent", "%"),
-)
-FIGURES = (*JVM_FIGURES, *_OWN_FIGURES)
 # What the agent in one of our servers permits; nothing else.
 READABLE = {
-    **readable_by(JVM_FIGURES),
-    _BROKER: (*_OF_BROKER, *readable_by(_OWN_FIGURES)[_BROKER]),
+    **beans_of(JVM.values()),
+    BROKER: (*_OF_BROKER, *beans_of(OWN)[BROKER]),
     _STORE: _OF_STORE,
     _DESTINATION.format("*", "*"): _OF_QUEUE,
 }
-CALLABLE = {_BROKER: tuple(_REMOVALS.values())}
+CALLABLE = {BROKER: tuple(_REMOVALS.values())}
 
 
 def probe(endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> JolokiaProbe:
-    return JolokiaProbe(endpoint.security, nodes, FIGURES)
+    return JolokiaProbe(endpoint.security, nodes, METRICS)
 
 
 class Beans:
@@ -57,7 +51,7 @@ class Beans:
             return self._jolokia.read(pattern, attributes)
 
     def broker(self) -> Values:
-        return next(iter(self._read(_BROKER, _OF_BROKER).values()), {})
+        return next(iter(self._read(BROKER, _OF_BROKER).values()), {})
 
     def store(self) -> Values:
         """Nothing for a broker that a user has configured: it does not export its store."""
@@ -79,7 +73,7 @@ class Beans:
         if self._jolokia is None:
             hint = "give --endpoint activemq.jolokia=..., or delete its queues in the web console"
             raise BrokerError(f"{destination} cannot be deleted over STOMP", hint=hint)
-        (broker,) = self._read(_BROKER, _OF_BROKER)
+        (broker,) = self._read(BROKER, _OF_BROKER)
         for kind, removal in _REMOVALS.items():
             for name in self.of(destination, kind):
                 with asking_beans("ActiveMQ"):

@@ -37,5 +37,6 @@ BROKER = FrontDoor(
         producer="drivers:producer",
         consumer="drivers:ActiveConsumer",
         probe="beans:probe",
+        figures_at={"jolokia": ("jolokia", "")},
     ),
 )

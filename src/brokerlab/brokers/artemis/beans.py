@@ -6,16 +6,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from brokerlab.brokers.artemis.metrics import BROKER, METRICS, OWN
 from brokerlab.brokers.artemis.settings import DATASYNC, KIND, SYNC, QueueName, belongs
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.jolokia import JVM_FIGURES, Figure, Jolokia, JolokiaProbe, Values, asking_beans, readable_by
+from brokerlab.brokers.kit.jolokia import Jolokia, JolokiaProbe, Values, asking_beans
 from brokerlab.brokers.kit.spread import parts_of, shared_out
 from brokerlab.brokers.kit.wire import option_list
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
+from brokerlab.model.watched import beans_of
+from brokerlab.model.watched_here import JVM
 
-_BROKER = "org.apache.activemq.artemis:broker=*"
-_ADDRESS = f"{_BROKER},component=addresses,address=*"
+_ADDRESS = f"{BROKER},component=addresses,address=*"
 _QUEUE = f"{_ADDRESS},subcomponent=queues,routing-type=*,queue=*"
 _RUNTIME = "java.lang:type=Runtime"
 _OF_BROKER = (
@@ -28,26 +30,19 @@ _CREATE = "createQueue(java.lang.String,boolean)"
 _DELETE = "deleteAddress(java.lang.String,boolean)"
 # Artemis reports nowhere whether its journal fsyncs. As an option of Java's, from which Artemis takes it, the JVM reports it.
 DATASYNC_OPTION = "-Dbrokerconfig.journalDatasync="
-_OWN_FIGURES = (
-    Figure(_BROKER, "TotalMessageCount", "messages", "1"),
-    Figure(_BROKER, "TotalMessagesAdded", "messages_enqueued_total", "1"),
-    Figure(_BROKER, "TotalMessagesAcknowledged", "messages_dequeued_total", "1"),
-    Figure(_BROKER, "ConnectionCount", "connections", "1"),
-    Figure(_BROKER, "AddressMemoryUsage", "memory_used_bytes", "B"),
-)
 # What the agent in one of our servers permits; nothing else.
 READABLE = {
-    **readable_by(JVM_FIGURES),
+    **beans_of(JVM.values()),
     _RUNTIME: ("InputArguments",),
-    _BROKER: (*_OF_BROKER, *readable_by(_OWN_FIGURES)[_BROKER]),
+    BROKER: (*_OF_BROKER, *beans_of(OWN)[BROKER]),
     _ADDRESS: ("Address",),
     _QUEUE: _OF_QUEUE,
 }
-CALLABLE = {_BROKER: (_CREATE, _DELETE)}
+CALLABLE = {BROKER: (_CREATE, _DELETE)}
 
 
 def probe(endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> JolokiaProbe:
-    return JolokiaProbe(endpoint.security, nodes, (*JVM_FIGURES, *_OWN_FIGURES))
+    return JolokiaProbe(endpoint.security, nodes, METRICS)
 
 
 def pairs_of(endpoint: Endpoint) -> list[Endpoint]:
@@ -92,7 +87,7 @@ class Beans:
         said, found, copies, denied = [], [], 0, False
         for jolokia in self._nodes:
             try:
-                for bean, values in jolokia.read(_BROKER, _OF_BROKER).items():
+                for bean, values in jolokia.read(BROKER, _OF_BROKER).items():
                     copies += bool(values.get("ReplicaSync"))
                     found += [(jolokia, bean, values)] if values.get("Active") else []
             except OSError as e:

@@ -38,5 +38,6 @@ BROKER = FrontDoor(
         producer="drivers:producer",
         consumer="drivers:consumer",
         probe="beans:probe",
+        figures_at={"jolokia": ("jolokia", "")},
     ),
 )

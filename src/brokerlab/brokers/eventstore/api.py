@@ -7,19 +7,13 @@ import json
 from typing import Any
 
 from brokerlab.brokers.contract import NodeInfo, Reading
+from brokerlab.brokers.eventstore.metrics import METRICS
 from brokerlab.brokers.kit.http_reader import as_text, ask, basic_login
 from brokerlab.brokers.kit.probing import readings_of
 from brokerlab.brokers.kit.wire import credentials, tls_context
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
-
-_FIGURES = {  # path in /stats -> (metric, unit)
-    "proc.cpu": ("cpu_percent", "%"),
-    "proc.mem": ("memory_bytes", "B"),
-    "proc.threadsCount": ("threads", "1"),
-    "proc.diskIo.writtenBytes": ("disk_written_bytes_total", "B"),
-    "proc.diskIo.readBytes": ("disk_read_bytes_total", "B"),
-}
+from brokerlab.model.watched import fields_of
 
 
 class HttpApi:
@@ -71,8 +65,8 @@ class EventstoreProbe:
         for url in self._api.urls:
             with contextlib.suppress(OSError):
                 told = self._api.read(url, "/stats", 1.0)
-                values = {path: value for path in _FIGURES if (value := _at(told, path)) is not None}
-                readings += readings_of(f"broker:{url.rpartition('/')[2]}", values, _FIGURES)
+                values = {path: value for path in fields_of(METRICS) if (value := _at(told, path)) is not None}
+                readings += readings_of(f"broker:{url.rpartition('/')[2]}", values, fields_of(METRICS))
         return readings
 
 

@@ -61,10 +61,11 @@ class Client:
         from confluent_kafka import KafkaException
 
         until = time.monotonic() + patience_s
+        step_s = max(_STEP_S, patience_s / 60)  # who waits long expects an answer that is long
         self._hung_up, self._refusal = 0, None
         while True:
             try:
-                return self.admin.list_topics(timeout=_STEP_S)
+                return self.admin.list_topics(timeout=step_s)
             except KafkaException as e:
                 self.admin.poll(0)
                 if self._refusal is not None:

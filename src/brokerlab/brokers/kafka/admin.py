@@ -11,10 +11,13 @@ from brokerlab.brokers.contract import ComputedDurability
 from brokerlab.brokers.kafka.access import Client
 from brokerlab.brokers.kafka.settings import computed_durability, replication_factor, topic_settings, wanted_acks
 from brokerlab.errors import BrokerError
+from brokerlab.model.patience import patience_s
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
 from brokerlab.processes.readiness import wait_until
 
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 60.0  # and more where there are many partitions
+# A controller refuses a request that would make more than 10,000 records, of which each partition is one.
+_PARTITIONS_AT_ONCE = 5_000
 # A client of librdkafka whose connection had been lost was seen to wait for an answer about groups until its time was
 # up, where a new one was answered at once: clean-up asks again with a new one.
 _GROUPS_TIMEOUT_S = 15.0
@@ -33,15 +36,18 @@ class KafkaAdmin:
         self._replication = replication_factor(cell.durability, cell.broker_settings) if replicas is None else replicas
         self._config = topic_settings(cell.durability, cell.broker_settings) if config is None else config
         self._made: set[str] = set()
+        self._timeout_s = patience_s(_TIMEOUT_S, cell.destinations * cell.partitions)
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:  # noqa: ARG002
         """Make the topics and wait until every partition has a leader. Groups need nothing beforehand."""
-        create_topics(self._connection, destinations, partitions, self._replication, self._config)
+        create_topics(
+            self._connection, destinations, partitions, self._replication, self._config, within_s=self._timeout_s
+        )
         self._made.update(destinations)
         wait_until(
             "every partition to have a leader",
             lambda: self._all_led(destinations, partitions),
-            time.monotonic_ns() + int(_TIMEOUT_S * 1e9),
+            time.monotonic_ns() + int(self._timeout_s * 1e9),
             died=tuple,
             log_tail=str,
         )
@@ -57,10 +63,10 @@ class KafkaAdmin:
         self._made.difference_update(destinations)
         if destinations:
             gone = self._client.delete_topics(
-                list(destinations), operation_timeout=_TIMEOUT_S, request_timeout=_TIMEOUT_S
+                list(destinations), operation_timeout=self._timeout_s, request_timeout=self._timeout_s
             )
             for name, future in gone.items():
-                _result(self._connection, f"topic {name} could not be deleted", future, absent)
+                _result(self._connection, f"topic {name} could not be deleted", future, absent, self._timeout_s)
 
     def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
         """Every setting of the topics ("topic:<name>") and of the brokers ("broker:<id>"), as Kafka itself reports
@@ -100,9 +106,9 @@ class KafkaAdmin:
         """Any broker may answer, and one of several may not have heard yet of a topic we made: it is asked again."""
         from confluent_kafka import KafkaError
 
-        until = time.monotonic() + (_TIMEOUT_S if resource.name in self._made else 0)
+        until = time.monotonic() + (self._timeout_s if resource.name in self._made else 0)
         while True:
-            (future,) = self._client.describe_configs([resource], request_timeout=_TIMEOUT_S).values()
+            (future,) = self._client.describe_configs([resource], request_timeout=self._timeout_s).values()
             late = () if time.monotonic() > until else (KafkaError.UNKNOWN_TOPIC_OR_PART,)
             entries: dict[str, Any] | None = _result(
                 self._connection, f"settings of {kind} {resource.name} could not be read", future, late
@@ -113,7 +119,7 @@ class KafkaAdmin:
 
     def _all_led(self, destinations: tuple[str, ...], partitions: int) -> bool:
         """Every broker's answer may be a moment old: a topic just made need not be in it yet."""
-        topics = self._connection.metadata(_TIMEOUT_S).topics
+        topics = self._connection.metadata(self._timeout_s).topics
         return all(
             name in topics
             and len(topics[name].partitions) == partitions
@@ -125,9 +131,9 @@ class KafkaAdmin:
         """Metadata that has those of the topics in it that we made: they exist, but any broker may answer, and one may
         not have heard of them yet."""
         expected = self._made.intersection(destinations)
-        until = time.monotonic() + _TIMEOUT_S
+        until = time.monotonic() + self._timeout_s
         while True:
-            metadata = self._connection.metadata(_TIMEOUT_S)
+            metadata = self._connection.metadata(self._timeout_s)
             if expected <= metadata.topics.keys() or time.monotonic() > until:
                 return metadata
             time.sleep(0.1)
@@ -148,24 +154,36 @@ def create_topics(
     config: dict[str, str],
     *,
     may_exist: bool = False,
+    within_s: float = _TIMEOUT_S,
 ) -> None:
-    """Make topics that are all alike. Raises BrokerError."""
+    """Make topics that are all alike. Those of very many partitions get them in several requests. Raises BrokerError."""
     from confluent_kafka import KafkaError
+    from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
     from confluent_kafka.cimpl import NewTopic
 
-    topics = [NewTopic(n, num_partitions=partitions, replication_factor=replicas, config=config) for n in names]
-    made = connection.admin.create_topics(topics, operation_timeout=_TIMEOUT_S, request_timeout=_TIMEOUT_S)
-    for name, future in made.items():
-        fine = (KafkaError.TOPIC_ALREADY_EXISTS,) if may_exist else ()
-        _result(connection, f"topic {name} could not be created", future, fine)
+    limits = {"operation_timeout": within_s, "request_timeout": within_s}
+    first = min(partitions, _PARTITIONS_AT_ONCE)
+    wanted_names, at_once = list(names), _PARTITIONS_AT_ONCE // first
+    for some in (wanted_names[i : i + at_once] for i in range(0, len(wanted_names), at_once)):
+        topics = [NewTopic(n, num_partitions=first, replication_factor=replicas, config=config) for n in some]
+        for name, future in connection.admin.create_topics(topics, **limits).items():
+            fine = (KafkaError.TOPIC_ALREADY_EXISTS,) if may_exist else ()
+            _result(connection, f"topic {name} could not be created", future, fine, within_s)
+        for reached in range(first, partitions, _PARTITIONS_AT_ONCE):
+            wanted = min(reached + _PARTITIONS_AT_ONCE, partitions)
+            grown = connection.admin.create_partitions([NewPartitions(name, wanted) for name in some], **limits)
+            for name, future in grown.items():
+                _result(connection, f"topic {name} could not get {wanted} partitions", future, (), within_s)
 
 
-def _result(connection: Client, what: str, future: Future[Any], fine: tuple[int, ...] = ()) -> Any:
+def _result(
+    connection: Client, what: str, future: Future[Any], fine: tuple[int, ...] = (), within_s: float = _TIMEOUT_S
+) -> Any:
     """What was asked for; None when it failed with a code that is `fine`."""
     from confluent_kafka import KafkaException
 
     try:
-        return future.result(2 * _TIMEOUT_S)
+        return future.result(2 * within_s)
     except KafkaException as e:
         if e.args[0].code() in fine:
             return None

@@ -51,6 +51,8 @@ BROKER = KafkaFrontDoor(
         producer="driver:PythonProducer",
         consumer="driver:PythonConsumer",
         probe="probe:probe",
+        lag="lag:KafkaLag",
+        figures_at={"jolokia": ("jolokia", "")},
     ),
     native=NativePath("native"),
     test_hints=TestHints(

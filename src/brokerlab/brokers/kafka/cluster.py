@@ -15,10 +15,11 @@ from brokerlab.brokers.kafka import security, server
 from brokerlab.brokers.kafka.access import leader_of
 from brokerlab.brokers.kafka.archive import archive_of, make_once
 from brokerlab.brokers.kafka.broker import BROKER
-from brokerlab.brokers.kafka.probe import FIGURES, READABLE
+from brokerlab.brokers.kafka.metrics import METRICS
+from brokerlab.brokers.kafka.probe import READABLE
 from brokerlab.brokers.kafka.readiness import prove_ready
-from brokerlab.brokers.kafka.settings import server_settings
-from brokerlab.brokers.kit.java import NOT_OURS, write_java_files
+from brokerlab.brokers.kafka.settings import server_settings, wants_jmx
+from brokerlab.brokers.kit.java import NOT_OURS, remote_jmx_options, write_java_files
 from brokerlab.brokers.kit.jolokia import (
     AgentAndJars,
     JolokiaProbe,
@@ -52,7 +53,8 @@ class KafkaCluster(LocalCluster):
     ) -> None:
         """With `archive_to`, Java writes its archive of classes there when it ends; it refuses to with an agent, so there
         are no figures to read from such a node."""
-        super().__init__(cell, directory, logs, ports=3 * cell.nodes)
+        jmx = wants_jmx(cell.broker_settings) and archive_to is None
+        super().__init__(cell, directory, logs, ports=(4 if jmx else 3) * cell.nodes)
         self._programs, self._java, self._jars = programs, programs.java, agent_and_jars(programs.jars)
         self._servers_password = secrets.token_urlsafe(24)
         ports = iter(self._held.numbers)
@@ -60,6 +62,7 @@ class KafkaCluster(LocalCluster):
             server.NodeLayout(i, next(ports), next(ports), next(ports), self._directory / f"kafka-{i}")
             for i in range(1, cell.nodes + 1)
         ]
+        self._jmx_ports = {layout.name: next(ports) for layout in self._layouts} if jmx else {}
         self._archive = None if archive_to is not None else archive_of(self._java, self._jars)
         size = server.jvm_size(cell.nodes)
         env = inherited_environment(cell.security, *NOT_OURS)
@@ -71,7 +74,9 @@ class KafkaCluster(LocalCluster):
     def _java_options(self, layout: server.NodeLayout, archive_to: Path | None) -> list[str]:
         if archive_to is not None:
             return [f"-XX:ArchiveClassesAtExit={archive_to}"]
-        return [f"-XX:SharedArchiveFile={self._archive}", agent_option(self._jars.agent, layout.directory)]
+        options = [f"-XX:SharedArchiveFile={self._archive}", agent_option(self._jars.agent, layout.directory)]
+        port = self._jmx_ports.get(layout.name)
+        return options if port is None else [*options, *remote_jmx_options(port)]
 
     def start(self) -> None:
         if self._archive is not None:
@@ -110,7 +115,7 @@ class KafkaCluster(LocalCluster):
         prove_ready(self.endpoint(), len(self._layouts), until)
         if self._archive is not None:
             # The first request loads the agents' classes and takes longer than a probe waits: not during a run.
-            JolokiaProbe(None, self.nodes(), FIGURES, _FIRST_FIGURES_S).read()
+            JolokiaProbe(None, self.nodes(), METRICS, _FIRST_FIGURES_S).read()
 
     def _run_for_an_archive(self, directory: Path, archive: Path) -> None:
         plain = self._cell.model_copy(
@@ -134,9 +139,13 @@ class KafkaCluster(LocalCluster):
 
     def nodes(self) -> tuple[NodeInfo, ...]:
         return tuple(
-            NodeInfo(layout.name, process.pid, {"jolokia": f"http://127.0.0.1:{layout.jolokia_port}/jolokia/"})
+            NodeInfo(layout.name, process.pid, self._urls(layout))
             for layout, process in zip(self._layouts, self._processes, strict=True)
         )
+
+    def _urls(self, layout: server.NodeLayout) -> dict[str, str]:
+        jmx = {"jmx": f"127.0.0.1:{self._jmx_ports[layout.name]}"} if self._jmx_ports else {}
+        return {"jolokia": f"http://127.0.0.1:{layout.jolokia_port}/jolokia/", **jmx}
 
     def leading_node(self, destination: str) -> str:
         """Asked of the cluster's metadata: the leader of the destination's first partition."""

@@ -14,6 +14,8 @@ from brokerlab.model.plan import CellPlan, Durability
 
 # Where clients are sent: a way to put something between them and the server.
 ADVERTISED_SETTING = "advertised.listeners"
+# Ours, not Kafka's: every JVM also answers remote JMX, on loopback and without a login, for tools that read nothing else.
+JMX_SETTING = "jmx.remote"
 REPLICATION_SETTING = "default.replication.factor"  # topics are created with this many replicas
 
 # What a workload may set as broker_settings. A name that is a topic's goes to the topics, the rest to the servers.
@@ -116,7 +118,11 @@ def topic_settings(level: Durability, broker_settings: Mapping[str, str]) -> dic
 
 def server_settings(broker_settings: Mapping[str, str]) -> dict[str, str]:
     """The part of a workload's broker settings that goes into server.properties."""
-    return {name: value for name, value in broker_settings.items() if name not in TOPIC_SETTINGS}
+    return {name: value for name, value in broker_settings.items() if name not in TOPIC_SETTINGS | {JMX_SETTING}}
+
+
+def wants_jmx(broker_settings: Mapping[str, str]) -> bool:
+    return broker_settings.get(JMX_SETTING) == "true"
 
 
 def replication_factor(level: Durability, broker_settings: Mapping[str, str]) -> int:
@@ -158,13 +164,16 @@ def problems(cell: CellPlan) -> list[CellProblem]:
     """Unknown names, with the nearest valid one; names that brokerlab sets itself; impossible values."""
     client_names = PRODUCER_SETTINGS | CONSUMER_SETTINGS | SHARED_SETTINGS
     found = [
-        *_name_problems("broker_settings", cell.broker_settings, TOPIC_SETTINGS | SERVER_SETTINGS),
+        *_name_problems("broker_settings", cell.broker_settings, TOPIC_SETTINGS | SERVER_SETTINGS | {JMX_SETTING}),
         *_name_problems("client_settings", cell.client_settings, client_names),
     ]
     for name in _ACKS_NAMES:
         said = one_of("all", "-1", "1", "0")(cell.client_settings.get(name, "all"))
         if said is not None:
             found.append(CellProblem(("client_settings", name), said, cell.client_settings[name]))
+    said = one_of("true", "false")(cell.broker_settings.get(JMX_SETTING, "false"))
+    if said is not None:
+        found.append(CellProblem(("broker_settings", JMX_SETTING), said, cell.broker_settings[JMX_SETTING]))
     interval = cell.client_settings.get("auto.commit.interval.ms", "0")
     if not interval.isdecimal() or int(interval) > 86_400_000:
         said = "must be a whole number of milliseconds, at most 86400000; 0: positions are committed at the end only"

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brokerlab.brokers.contract import Reading
+from brokerlab.brokers.kit.database_metrics import DATABASE, WAL
 from brokerlab.brokers.kit.local import HOST, write_private
 from brokerlab.brokers.kit.probing import readings_of
 from brokerlab.brokers.kit.wire import credentials, split_address
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Security
+from brokerlab.model.watched import WatchedMetric, fields_of
 from brokerlab.processes.unprivileged import Account
 
 if TYPE_CHECKING:
@@ -23,16 +25,6 @@ if TYPE_CHECKING:
 USER = "brokerlab"  # the first user, where no other is asked for
 _LAST_LINES = 5
 _ANSWER_S = 5
-_FIGURES = {  # column -> (metric, unit)
-    "numbackends": ("connections", "1"),
-    "xact_commit": ("commits_total", "1"),
-    "xact_rollback": ("rollbacks_total", "1"),
-    "tup_inserted": ("rows_inserted_total", "1"),
-    "tup_updated": ("rows_updated_total", "1"),
-    "tup_deleted": ("rows_deleted_total", "1"),
-    "wal_bytes": ("wal_bytes_total", "B"),
-}
-_STATISTICS = f"SELECT {', '.join(_FIGURES)} FROM pg_stat_database, pg_stat_wal WHERE datname = current_database()"
 
 
 def little_environment() -> dict[str, str]:
@@ -108,10 +100,12 @@ class Database:
             self.close()
             raise OSError(" ".join(str(e).split())) from e
 
-    def readings(self, subject: str) -> list[Reading]:
-        """The server's own figures. Raises OSError."""
-        (row,) = self.ask(_STATISTICS)
-        return readings_of(subject, dict(zip(_FIGURES, row, strict=True)), _FIGURES)
+    def readings(self, subject: str, rows: Sequence[WatchedMetric]) -> list[Reading]:
+        """The server's own figures, of those in kit.database_metrics. Raises OSError."""
+        known = {**fields_of(rows, DATABASE), **fields_of(rows, WAL)}
+        asked = f"SELECT {', '.join(known)} FROM {DATABASE}, {WAL} WHERE datname = current_database()"
+        (values,) = self.ask(asked)
+        return readings_of(subject, dict(zip(known, values, strict=True)), known)
 
     def close(self) -> None:
         if self._connection is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -40,12 +41,31 @@ class Parts:
     probe: str  # endpoint, nodes
     problems: str = "settings:problems"  # cell; levels are compared here, so it need not
     planned_durability: str = "settings:planned_durability"  # cell, where it has no problems
+    lag: str = ""  # endpoint, name: a BrokerProbe of destinations and groups; "" where the broker tells nothing of them
+    # Where the probe reads figures of a broker that the user runs: kind of NodeInfo.urls -> an option of `monitor` that says
+    # so, and what it is otherwise: may have {address} and {host}. Without both the kind is left out.
+    figures_at: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
     def called(cls, prefix: str) -> Parts:
         """A class in each module, `cluster:<prefix>Cluster` and so on."""
         names = ("cluster", "admin", "producer", "consumer", "probe")
-        return cls(*(f"{name}:{prefix}{name.capitalize()}" for name in names))
+        cluster, admin, producer, consumer, probe = (f"{name}:{prefix}{name.capitalize()}" for name in names)
+        return cls(cluster, admin, producer, consumer, probe)
+
+
+def _figure_urls(
+    figures_at: Mapping[str, tuple[str, str]], address: str, options: Mapping[str, str], number: int
+) -> dict[str, str]:
+    """Of one node. An option with commas has one address for each node."""
+    urls: dict[str, str] = {}
+    for kind, (option, otherwise) in figures_at.items():
+        given = [one.strip() for one in options.get(option, "").split(",") if one.strip()]
+        if given:
+            urls[kind] = given[min(number, len(given) - 1)]
+        elif otherwise:
+            urls[kind] = otherwise.format(address=address, host=address.rpartition(":")[0])
+    return urls
 
 
 @dataclass(frozen=True)
@@ -57,6 +77,7 @@ class NativePath:
     producer: str = "producer"
     consumer: str = "consumer"
     speaks_tls: bool = True
+    limits: str = ""  # a function of security and client settings there: what it does not do, None where it does all
 
 
 @dataclass(frozen=True)
@@ -118,6 +139,26 @@ class FrontDoor:
         made: BrokerProbe = self._part(self.parts.probe)(endpoint, nodes)
         return made
 
+    def lag_probe(self, endpoint: Endpoint, name: str) -> BrokerProbe | None:
+        """Reads what destinations take in and how far groups are behind; `name` is the target's, for subjects."""
+        if not self.parts.lag:
+            return None
+        made: BrokerProbe = self._part(self.parts.lag)(endpoint, name)
+        return made
+
+    @property
+    def figure_options(self) -> dict[str, str]:
+        """Options of `monitor` that say where figures are read, and what each is."""
+        told = self.parts.figures_at.items()
+        return {option: f"where its figures are read ({kind})" for kind, (option, _) in told if option}
+
+    def nodes_at(self, addresses: tuple[str, ...], options: Mapping[str, str], name: str) -> tuple[NodeInfo, ...]:
+        """Nodes of a broker that the user runs, as far as addresses and options say where their figures are read."""
+        return tuple(
+            NodeInfo(f"{name}-{number}", 0, _figure_urls(self.parts.figures_at, address, options, number - 1))
+            for number, address in enumerate(addresses, 1)
+        )
+
     def _part(self, name: str) -> Any:
         module, _, attribute = name.partition(":")
         return getattr(import_module(self._path(module)), attribute)
@@ -129,16 +170,22 @@ class FrontDoor:
         """Why `driver: native` cannot be had."""
         if cell.driver != "native":
             return []
-        why = self._without_native(cell.security)
+        why = self._without_native(cell.security, cell.client_settings)
         return [] if why is None else [CellProblem(("driver",), f"{why}; use auto or python", cell.driver)]
 
-    def _without_native(self, security: Security | None) -> str | None:
+    def _without_native(self, security: Security | None, client_settings: Mapping[str, str]) -> str | None:
         """Why there is no native path here; None where there is one."""
         if self.native is None:
             return f"{self.product} has no native path"
         if security is not None and security.tls and not self.native.speaks_tls:
             return "the native path speaks no TLS"
-        return None if self._native_module() is not None else "the native path is not available here (no compiler?)"
+        module = self._native_module()
+        if module is None:
+            return "the native path is not available here (no compiler?)"
+        if not self.native.limits:
+            return None
+        limit: str | None = getattr(module, self.native.limits)(security, client_settings)
+        return None if limit is None else f"the native path has no {limit}"
 
     def _native_module(self) -> ModuleType | None:
         assert self.native is not None
@@ -155,7 +202,7 @@ class FrontDoor:
 
     def _native_for(self, plan: AgentPlan) -> ModuleType | None:
         """The native driver if the plan allows it and it can be had; None for the Python one."""
-        why = self._without_native(plan.endpoint.security)
+        why = self._without_native(plan.endpoint.security, plan.client_settings)
         if why is not None and plan.driver == "native":
             raise MachineError(f"{self.name}: {why}", hint="use driver: auto, or install cc")
         return self._native_module() if why is None and plan.driver != "python" else None

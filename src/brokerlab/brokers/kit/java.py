@@ -35,6 +35,15 @@ def write_java_files(home: Path, silent: Sequence[str] = ()) -> None:
     )
 
 
+def remote_jmx_options(port: int) -> list[str]:
+    """The JVM's own JMX server, on loopback only, without a login: any user of this machine can then drive the JVM."""
+    name = "com.sun.management.jmxremote"
+    return [
+        *(f"-D{name}.port={port}", f"-D{name}.rmi.port={port}", f"-D{name}.host=127.0.0.1"),
+        *(f"-D{name}.authenticate=false", f"-D{name}.ssl=false", "-Djava.rmi.server.hostname=127.0.0.1"),
+    ]
+
+
 def properties(settings: Mapping[str, str]) -> str:
     """A .properties file, which is Latin-1 with backslash escapes."""
     return "".join(f"{name}={property_value(value)}\n" for name, value in settings.items())

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
@@ -23,6 +22,7 @@ from brokerlab.brokers.kit.local import write_private
 from brokerlab.brokers.kit.wire import credentials, tls_context
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Security
+from brokerlab.model.watched import Bean, WatchedMetric, beans_of
 
 # Our agents answer only requests that say they come from here: a page in a browser cannot say so. Products that let in
 # requests from localhost alone (`*://localhost*`) take it for one of those.
@@ -90,52 +90,19 @@ def asking_beans(product: str) -> Iterator[None]:
         raise BrokerError(f"{product}'s management beans do not answer, or refuse: {e}", hint=hint) from e
 
 
-@dataclass(frozen=True)
-class Figure:
-    """Where a figure stands and what we call it. `part` is a key within a composite value; what several beans of a
-    pattern say is added up."""
-
-    bean: str
-    attribute: str
-    metric: str
-    unit: str
-    part: str | None = None
-    scale: float = 1.0
-
-    @property
-    def is_jvm(self) -> bool:
-        return self.bean.startswith("java.lang:")
-
-
-_COLLECTORS = "java.lang:name=*,type=GarbageCollector"
-JVM_FIGURES = (
-    Figure("java.lang:type=Memory", "HeapMemoryUsage", "heap_used_bytes", "B", part="used"),
-    Figure("java.lang:type=Memory", "HeapMemoryUsage", "heap_committed_bytes", "B", part="committed"),
-    Figure("java.lang:type=Threading", "ThreadCount", "threads", "1"),
-    Figure("java.lang:type=OperatingSystem", "ProcessCpuTime", "cpu_seconds_total", "s", scale=1e-9),
-    Figure(_COLLECTORS, "CollectionCount", "gc_count_total", "1"),
-    Figure(_COLLECTORS, "CollectionTime", "gc_time_seconds_total", "s", scale=1e-3),
-)
-
-
-def readable_by(figures: Iterable[Figure]) -> dict[str, tuple[str, ...]]:
-    """Bean -> attributes: what must be read for these figures, and may be."""
-    beans: dict[str, tuple[str, ...]] = {}
-    for figure in figures:
-        beans[figure.bean] = tuple(dict.fromkeys((*beans.get(figure.bean, ()), figure.attribute)))
-    return beans
-
-
 class JolokiaProbe:
     """See brokers.contract.BrokerProbe. Reads all nodes that have a Jolokia address, at the same time: a slow one must not
     keep the others waiting."""
 
     def __init__(
-        self, security: Security | None, nodes: tuple[NodeInfo, ...], figures: Sequence[Figure], seconds: float = 0.8
+        self,
+        security: Security | None,
+        nodes: tuple[NodeInfo, ...],
+        rows: Sequence[WatchedMetric],
+        seconds: float = 0.8,
     ) -> None:
-        self._figures = figures
-        beans = readable_by(figures)
-        self._requests = [{"type": "read", "mbean": bean, "attribute": list(beans[bean])} for bean in beans]
+        self._rows = rows
+        self._requests = requests_for(rows)
         self._nodes = {
             node.name: Jolokia(node.urls["jolokia"], security, seconds) for node in nodes if "jolokia" in node.urls
         }
@@ -151,24 +118,34 @@ class JolokiaProbe:
             answers = self._nodes[name].ask(self._requests)
         except OSError:
             return []
-        return readings_of(name, self._figures, answers)
+        return readings_of(name, self._rows, answers)
 
 
-def readings_of(node: str, figures: Sequence[Figure], answers: Sequence[Values]) -> list[Reading]:
+def requests_for(rows: Iterable[WatchedMetric]) -> list[dict[str, object]]:
+    """The body of one POST that reads all beans of these metrics."""
+    beans = beans_of(rows)
+    return [{"type": "read", "mbean": bean, "attribute": list(beans[bean])} for bean in beans]
+
+
+def readings_of(node: str, rows: Sequence[WatchedMetric], answers: Sequence[Values]) -> list[Reading]:
     """Readings in one node's answers. Beans that do not exist yet (no request of that kind so far) give none."""
     values = {a["request"]["mbean"]: a["value"] for a in answers if a.get("status") == 200 and "request" in a}
     readings = []
-    for figure in figures:
-        of_bean = values.get(figure.bean, {})
-        beans = of_bean.values() if "*" in figure.bean else [of_bean]
-        found = [bean.get(figure.attribute) for bean in beans]
-        if figure.part is not None:
-            found = [value.get(figure.part) for value in found if value is not None]
-        numbers = [float(value) for value in found if isinstance(value, int | float) and math.isfinite(value)]
+    for row in rows:
+        if not isinstance(row.source, Bean):
+            continue
+        of_bean = values.get(row.source.name, {})
+        numbers = _numbers(of_bean.values() if "*" in row.source.name else [of_bean], row.source)
         if numbers:
-            subject = f"{'jvm' if figure.is_jvm else 'broker'}:{node}"
-            readings.append(Reading(subject, figure.metric, sum(numbers) * figure.scale, figure.unit))
+            readings.append(Reading.of(row, f"{row.scope}:{node}", sum(numbers) * row.source.scale))
     return readings
+
+
+def _numbers(beans: Iterable[Values], source: Bean) -> list[float]:
+    found = [bean.get(source.attribute) for bean in beans]
+    if source.part is not None:
+        found = [value.get(source.part) for value in found if value is not None]
+    return [float(value) for value in found if isinstance(value, int | float) and math.isfinite(value)]
 
 
 def policy(readable: Mapping[str, Sequence[str]], callable_: Mapping[str, Sequence[str]] | None = None) -> str:

@@ -6,40 +6,29 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.kit.http_reader import read_json
+from brokerlab.model.watched import Field, Sample, WatchedMetric, fields_of
 
 _LINE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? ([^ ]+)(?: \d+)?")
 
 
-def readings_of(subject: str, values: Mapping[str, object], known: Mapping[str, tuple[str, str]]) -> list[Reading]:
-    """Of the values that a server tells by name, those we know: `known` has the metric and the unit of each."""
-    return [
-        Reading(subject, metric, float(str(values[name])), unit)
-        for name, (metric, unit) in known.items()
-        if name in values
-    ]
+def readings_of(subject: str, values: Mapping[str, object], known: Mapping[str, WatchedMetric]) -> list[Reading]:
+    """Of the values that a server tells by name, those we know (see model.watched.fields_of)."""
+    return [Reading.of(row, subject, float(str(values[name]))) for name, row in known.items() if name in values]
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A metric of a Prometheus page and what we call it. `labels` must be among its labels; all that fit are added up."""
-
-    name: str
-    metric: str
-    unit: str
-    labels: str = ""
-
-
-def figures_in(page: str, figures: Sequence[Figure], rename: Callable[[str], str] = str) -> dict[Figure, float]:
-    """The figures that are on a page in Prometheus' text form; samples that differ in other labels are added up.
+def figures_in(
+    page: str, rows: Sequence[WatchedMetric], rename: Callable[[str], str] = str
+) -> dict[WatchedMetric, float]:
+    """What a page in Prometheus' text form says of these metrics; samples that differ in other labels are added up.
     `rename` takes from a name what should not be in it."""
-    by_name: dict[str, list[Figure]] = {}
-    for figure in figures:
-        by_name.setdefault(figure.name, []).append(figure)
-    found: dict[Figure, float] = {}
+    by_name: dict[str, list[tuple[WatchedMetric, set[str]]]] = {}
+    for row in rows:
+        if isinstance(row.source, Sample):
+            by_name.setdefault(row.source.name, []).append((row, set(filter(None, row.source.labels.split(",")))))
+    found: dict[WatchedMetric, float] = {}
     for line in page.splitlines():
         name = rename(line.partition("{")[0].partition(" ")[0])
         match = _LINE.fullmatch(line.strip()) if name in by_name else None
@@ -47,9 +36,9 @@ def figures_in(page: str, figures: Sequence[Figure], rename: Callable[[str], str
         if match is None or not math.isfinite(value):
             continue
         labels = set((match[2] or "").replace(", ", ",").split(","))
-        for figure in by_name[name]:
-            if set(filter(None, figure.labels.split(","))) <= labels:
-                found[figure] = found.get(figure, 0.0) + value
+        for row, wanted in by_name[name]:
+            if wanted <= labels:
+                found[row] = found.get(row, 0.0) + value
     return found
 
 
@@ -61,17 +50,17 @@ def _number(text: str) -> float:
 
 
 class PagesProbe:
-    """See brokers.contract.BrokerProbe. Reads pages of JSON below the address that each node has for `kind`; `pages` has
-    what is known of each. Figures need no login."""
+    """See brokers.contract.BrokerProbe. Reads pages of JSON below the address that each node has for `kind`; the fields of
+    `rows` say which. Figures need no login."""
 
-    def __init__(
-        self, nodes: tuple[NodeInfo, ...], kind: str, pages: Mapping[str, Mapping[str, tuple[str, str]]]
-    ) -> None:
-        self._nodes, self._kind, self._pages = nodes, kind, pages
+    def __init__(self, nodes: tuple[NodeInfo, ...], kind: str, rows: Sequence[WatchedMetric]) -> None:
+        self._nodes, self._kind = nodes, kind
+        pages = dict.fromkeys(row.source.of for row in rows if isinstance(row.source, Field))
+        self._pages = {page: fields_of(rows, page) for page in pages}
 
     def read(self) -> list[Reading]:
         readings: list[Reading] = []
-        for node in self._nodes:
+        for node in (node for node in self._nodes if self._kind in node.urls):
             for page, known in self._pages.items():
                 with contextlib.suppress(OSError):
                     values = read_json(f"{node.urls[self._kind]}/{page}", 1.0)

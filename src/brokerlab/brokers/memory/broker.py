@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from brokerlab.brokers.contract import Capabilities
 from brokerlab.brokers.kit.front_door import FrontDoor, Parts
 from brokerlab.brokers.kit.recipes import Shipped
@@ -20,5 +22,5 @@ BROKER = FrontDoor(
         acknowledgement="the message is in the memory of the one server process; it ends with that process",
     ),
     recipe=Shipped(broker="memory", version="1"),
-    parts=Parts.called("Memory"),
+    parts=replace(Parts.called("Memory"), figures_at={"control": ("", "{address}")}),
 )

@@ -5,18 +5,10 @@ from __future__ import annotations
 from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.kit.probing import readings_of
 from brokerlab.brokers.memory.connection import ask
+from brokerlab.brokers.memory.metrics import METRICS
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
-
-_UNITS = {
-    "connections": "1",
-    "in_messages_total": "1",
-    "out_messages_total": "1",
-    "in_bytes_total": "B",
-    "out_bytes_total": "B",
-    "held_messages": "1",
-    "held_bytes": "B",
-}
+from brokerlab.model.watched import fields_of
 
 
 class MemoryProbe:
@@ -32,6 +24,5 @@ class MemoryProbe:
                 answer = ask(Endpoint(addresses=(node.urls["control"],)), {"do": "statistics"})
             except (OSError, BrokerError):
                 continue
-            known = {name: (name, unit) for name, unit in _UNITS.items()}
-            readings += readings_of(f"broker:{node.name}", answer, known)
+            readings += readings_of(f"broker:{node.name}", answer, fields_of(METRICS))
         return readings

@@ -14,6 +14,7 @@ BROKER = FrontDoor(
     folder=__package__,
     capabilities=Capabilities(
         nodes=(1,),
+        fsync_floor=False,  # FerretDB is a Go program
         durability_levels={1: ONE_NODE_LEVELS, 3: ALL_LEVELS},  # three: a replica set of the user's
         replay=False,  # a document is deleted when its group has acknowledged it
         positions=False,

@@ -9,18 +9,12 @@ from pymongo.errors import PyMongoError
 from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.kit.database import Database
 from brokerlab.brokers.kit.http_reader import read_text
-from brokerlab.brokers.kit.probing import Figure, figures_in, readings_of
+from brokerlab.brokers.kit.probing import figures_in, readings_of
 from brokerlab.brokers.mongodb.connection import connect
+from brokerlab.brokers.mongodb.metrics import BEHIND, FERRETDB, MONGOD
 from brokerlab.brokers.mongodb.settings import client_settings
 from brokerlab.model.plan import Durability, Endpoint
-
-_FERRETDB = (
-    Figure("ferretdb_client_requests_total", "requests_total", "1"),
-    Figure("ferretdb_client_accepts_total", "connections_accepted_total", "1"),
-    Figure("go_memstats_heap_inuse_bytes", "heap_bytes", "B"),
-    Figure("go_goroutines", "goroutines", "1"),
-)
-_MONGOD = {name: (f"{name}s_total", "1") for name in ("insert", "update", "delete", "command")}
+from brokerlab.model.watched import fields_of
 
 
 class MongodbProbe:
@@ -40,9 +34,11 @@ class MongodbProbe:
 
     def _of(self, subject: str, urls: dict[str, str]) -> list[Reading]:
         if "metrics" in urls:
-            found = figures_in(read_text(urls["metrics"], 1.0), _FERRETDB)
-            return [Reading(subject, figure.metric, value, figure.unit) for figure, value in found.items()]
+            found = figures_in(read_text(urls["metrics"], 1.0), FERRETDB)
+            return [Reading.of(row, subject, value) for row, value in found.items()]
         if "postgresql" in urls:
-            return self._databases[urls["postgresql"]].readings(subject)
+            return self._databases[urls["postgresql"]].readings(subject, BEHIND)
         with connect(self._endpoint, "brokerlab-probe", client_settings(Durability.L4, {})) as client:
-            return readings_of(subject, client.admin.command("serverStatus")["opcounters"], _MONGOD)
+            return readings_of(
+                subject, client.admin.command("serverStatus")["opcounters"], fields_of(MONGOD, "opcounters")
+            )

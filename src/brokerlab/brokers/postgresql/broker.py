@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from brokerlab.brokers.contract import Capabilities
 from brokerlab.brokers.kit.durability import ALL_LEVELS, ONE_NODE_LEVELS
 from brokerlab.brokers.kit.front_door import FrontDoor, Parts
@@ -23,5 +25,5 @@ BROKER = FrontDoor(
         endpoint_options={"database": "the database to use", "user": "whom to be without a password"},
     ),
     recipe=RECIPE,
-    parts=Parts.called("Postgresql"),
+    parts=replace(Parts.called("Postgresql"), figures_at={"address": ("", "{address}")}),
 )

@@ -10,38 +10,19 @@ from psycopg import pq
 from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.postgresql.connection import conninfo
 from brokerlab.brokers.postgresql.link import Link, Work
+from brokerlab.brokers.postgresql.metrics import QUESTIONS, STANDBY
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 
 ANSWER_NS = 1_000_000_000
-_METRICS = {  # question -> its columns: value, metric, unit
-    "pg_stat_database WHERE datname = current_database()": (
-        ("numbackends", "connections", "1"),
-        ("xact_commit", "commits_total", "1"),
-        ("xact_rollback", "rollbacks_total", "1"),
-        ("blks_read", "blocks_read_total", "1"),
-        ("blks_hit", "blocks_hit_total", "1"),
-        ("tup_inserted", "rows_inserted_total", "1"),
-        ("tup_updated", "rows_updated_total", "1"),
-        ("tup_deleted", "rows_deleted_total", "1"),
-        ("deadlocks", "deadlocks_total", "1"),
-        ("pg_database_size(datname)", "database_bytes", "B"),
-    ),
-    "pg_stat_wal": (
-        ("wal_records", "wal_records_total", "1"),
-        ("wal_fpi", "wal_full_pages_total", "1"),
-        ("wal_bytes", "wal_bytes_total", "B"),
-        ("wal_buffers_full", "wal_buffers_full_total", "1"),
-    ),
-}
 _STANDBYS = """SELECT application_name, pg_wal_lsn_diff(sent_lsn, flush_lsn)::float8,
     extract(epoch FROM flush_lag)::float8 FROM pg_stat_replication WHERE flush_lsn IS NOT NULL"""
 
 
 def _statements() -> dict[str, str]:
     asked = {
-        f"q{i}": f"SELECT {', '.join(f'{value}::float8' for value, _, _ in columns)} FROM {source}"
-        for i, (source, columns) in enumerate(_METRICS.items())
+        f"q{i}": f"SELECT {', '.join(f'{column}::float8' for column in columns)} FROM {source}"
+        for i, (source, columns) in enumerate(QUESTIONS.items())
     }
     return asked | {"standbys": _STANDBYS}
 
@@ -88,17 +69,17 @@ class PostgresqlProbe:
 def _readings(subject: str, work: Work) -> list[Reading]:
     readings = []
     *figures, standbys = work.results
-    for columns, result in zip(_METRICS.values(), figures, strict=True):
-        for i, (_, metric, unit) in enumerate(columns):
+    for columns, result in zip(QUESTIONS.values(), figures, strict=True):
+        for i, row in enumerate(columns.values()):
             value = _number(result, 0, i) if result.ntuples else None
             if value is not None:
-                readings.append(Reading(subject, metric, value, unit))
-    for row in range(standbys.ntuples):
-        name = (standbys.get_value(row, 0) or b"").decode()
-        for column, metric, unit in ((1, "behind_bytes", "B"), (2, "flush_lag_s", "s")):
-            value = _number(standbys, row, column)
+                readings.append(Reading.of(row, subject, value))
+    for number in range(standbys.ntuples):
+        name = (standbys.get_value(number, 0) or b"").decode()
+        for column, row in enumerate(STANDBY, 1):
+            value = _number(standbys, number, column)
             if value is not None:
-                readings.append(Reading(subject, f"standby_{name}_{metric}", value, unit))
+                readings.append(Reading(subject, f"standby_{name}_{row.metric}", value, row.unit))
     return readings
 
 

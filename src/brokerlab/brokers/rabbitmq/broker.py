@@ -41,7 +41,12 @@ def _front_door(kind: Kind) -> FrontDoor:
             endpoint_options={"management": _MANAGEMENT, **(streams if is_stream else {})},
         ),
         recipe=RECIPE,
-        parts=replace(Parts.called("Rabbit"), producer=producer, consumer=consumer),
+        parts=replace(
+            Parts.called("Rabbit"),
+            producer=producer,
+            consumer=consumer,
+            figures_at={"prometheus": ("prometheus", "http://{host}:15692/metrics")},
+        ),
         test_hints=TestHints(address_option="stream" if is_stream else None),
     )
 

@@ -1,4 +1,4 @@
-"""Answers of the servers: entries of streams, turned into deliveries, and what else is told in lists and lines."""
+"""Answers of the servers: entries of streams, turned into deliveries, and what else comes as lists and lines."""
 
 from __future__ import annotations
 

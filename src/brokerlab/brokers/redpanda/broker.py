@@ -59,6 +59,7 @@ BROKER = RedpandaFrontDoor(
         producer=f"{_KAFKA}.driver:PythonProducer",
         consumer=f"{_KAFKA}.driver:PythonConsumer",
         probe="probe:RedpandaProbe",
+        lag=f"{_KAFKA}.lag:KafkaLag",
     ),
     native=NativePath(f"{_KAFKA}.driver_native", "NativeProducer", "NativeConsumer"),
     test_hints=TestHints(resends=True, settles_after_death=False),

@@ -5,19 +5,10 @@ from __future__ import annotations
 import contextlib
 
 from brokerlab.brokers.contract import NodeInfo, Reading
-from brokerlab.brokers.kit.probing import Figure, figures_in
+from brokerlab.brokers.kit.probing import figures_in
 from brokerlab.brokers.redpanda.api import AdminApi
+from brokerlab.brokers.redpanda.metrics import METRICS
 from brokerlab.model.plan import Endpoint
-
-FIGURES = (
-    Figure("redpanda_kafka_request_bytes_total", "produced_bytes_total", "B", 'redpanda_request="produce"'),
-    Figure("redpanda_kafka_request_bytes_total", "consumed_bytes_total", "B", 'redpanda_request="consume"'),
-    Figure("redpanda_kafka_under_replicated_replicas", "under_replicated_replicas", "1"),
-    Figure("redpanda_rpc_active_connections", "connections", "1", 'redpanda_server="kafka"'),
-    Figure("redpanda_memory_allocated_memory", "memory_bytes", "B"),
-    Figure("redpanda_storage_disk_free_bytes", "disk_free_bytes", "B"),
-    Figure("redpanda_cpu_busy_seconds_total", "cpu_busy_seconds_total", "s"),
-)
 
 
 class RedpandaProbe:
@@ -30,7 +21,7 @@ class RedpandaProbe:
         readings: list[Reading] = []
         for address in self._api.addresses:
             with contextlib.suppress(OSError):
-                found = figures_in(self._api.page(address, "/public_metrics", 1.0), FIGURES)
+                found = figures_in(self._api.page(address, "/public_metrics", 1.0), METRICS)
                 subject = f"broker:{address.rpartition('/')[2]}"
-                readings += [Reading(subject, figure.metric, value, figure.unit) for figure, value in found.items()]
+                readings += [Reading.of(row, subject, value) for row, value in found.items()]
         return readings

@@ -11,19 +11,14 @@ from brokerlab.brokers.kit.http_reader import as_text
 from brokerlab.brokers.kit.placing import count_at, endpoint_at
 from brokerlab.brokers.kit.probing import readings_of
 from brokerlab.brokers.rocketmq import remoting
+from brokerlab.brokers.rocketmq.metrics import BROKER, TOPICS
 from brokerlab.brokers.rocketmq.remoting import RemotingLink
 from brokerlab.brokers.rocketmq.settings import NUMBERS, READ_BACK, client_settings, durability_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.model.watched import fields_of
 
 _READ_AND_WRITE = {"perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false"}
-_FIGURES = {
-    "msgPutTotalTodayNow": ("messages_in_total", "messages"),
-    "msgGetTotalTodayNow": ("messages_out_total", "messages"),
-    "commitLogMaxOffset": ("log_end_total", "bytes"),
-    "dispatchBehindBytes": ("not_yet_dispatched", "bytes"),
-    "sendThreadPoolQueueSize": ("sends_waiting", "requests"),
-}
 
 
 class RocketAdmin:
@@ -100,8 +95,8 @@ class RocketProbe:
             with contextlib.suppress(BrokerError), RemotingLink.session(where) as link:
                 answer = link.call(remoting.RUNTIME_INFO, {}, b"", remoting.NOT_SUPPORTED)
                 if answer.code == remoting.SUCCESS:
-                    found += readings_of(subject, json_object(answer.body).get("table", {}), _FIGURES)
+                    found += readings_of(subject, json_object(answer.body).get("table", {}), fields_of(BROKER))
                 else:
                     topics = json_object(link.call(remoting.TOPIC_LIST, {}).body).get("topicList", [])
-                    found.append(Reading(subject, "topics", len(topics), "topics"))
+                    found.append(Reading.of(TOPICS, subject, len(topics)))
         return found

@@ -37,6 +37,7 @@ BROKER = FrontDoor(
         producer="producer:SqsProducer",
         consumer="consumer:SqsConsumer",
         probe="probe:SqsProbe",
+        figures_at={"jolokia": ("jolokia", ""), "statistics": ("statistics", "")},
     ),
     test_hints=TestHints(soon_again={"visibility_timeout_s": "5"}),
 )

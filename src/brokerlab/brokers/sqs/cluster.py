@@ -8,11 +8,9 @@ from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.http_link import HttpLink
 from brokerlab.brokers.kit.java import NOT_OURS, java_command, write_java_files
 from brokerlab.brokers.kit.jolokia import (
-    JVM_FIGURES,
     agent_and_jars,
     agent_option,
     policy,
-    readable_by,
     write_agent_files,
 )
 from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet
@@ -21,6 +19,8 @@ from brokerlab.brokers.sqs.admin import SqsAdmin
 from brokerlab.brokers.sqs.protocol import queue_name, requests_to
 from brokerlab.brokers.sqs.settings import server_settings
 from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.model.watched import beans_of
+from brokerlab.model.watched_here import JVM
 from brokerlab.processes.process import inherited_environment
 
 NAME = "elasticmq-1"
@@ -49,7 +49,7 @@ class ElasticCluster(LocalCluster):
         storage = server_settings(self._cell.broker_settings)["storage"]
         text = configuration(self._port, self._statistics_port, self._home if storage == "file" else None)
         (self._home / "elasticmq.conf").write_text(text)
-        write_agent_files(self._home, self._jolokia_port, policy(readable_by(JVM_FIGURES)), None, None)
+        write_agent_files(self._home, self._jolokia_port, policy(beans_of(JVM.values())), None, None)
         self._processes[0].start()
 
     def wait_ready(self, deadline_mono_ns: int) -> None:

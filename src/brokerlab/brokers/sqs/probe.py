@@ -6,15 +6,12 @@ import contextlib
 
 from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.kit.http_reader import read_json
-from brokerlab.brokers.kit.jolokia import JVM_FIGURES, JolokiaProbe
+from brokerlab.brokers.kit.jolokia import JolokiaProbe
 from brokerlab.brokers.kit.probing import readings_of
+from brokerlab.brokers.sqs.metrics import COUNT, QUEUES
 from brokerlab.model.plan import Endpoint
-
-_KNOWN = {  # of a queue -> (metric, unit)
-    "approximateNumberOfVisibleMessages": ("messages_visible", "1"),
-    "approximateNumberOfInvisibleMessages": ("messages_in_flight", "1"),
-    "approximateNumberOfMessagesDelayed": ("messages_delayed", "1"),
-}
+from brokerlab.model.watched import fields_of
+from brokerlab.model.watched_here import JVM
 
 
 class SqsProbe:
@@ -22,15 +19,14 @@ class SqsProbe:
 
     def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> None:
         self._nodes = nodes
-        self._jvm = JolokiaProbe(endpoint.security, nodes, JVM_FIGURES)
+        self._jvm = JolokiaProbe(endpoint.security, nodes, tuple(JVM.values()))
 
     def read(self) -> list[Reading]:
         readings = self._jvm.read()
         for node in self._nodes:
             with contextlib.suppress(OSError, KeyError, TypeError, ValueError):
                 queues = [queue["statistics"] for queue in read_json(node.urls["statistics"], 1.0)]
-                totals = {name: sum(int(queue[name]) for queue in queues) for name in _KNOWN}
-                readings += readings_of(
-                    f"broker:{node.name}", {**totals, "queues": len(queues)}, {**_KNOWN, "queues": ("queues", "1")}
-                )
+                totals = {name: sum(int(queue[name]) for queue in queues) for name in fields_of(QUEUES)}
+                readings += readings_of(f"broker:{node.name}", totals, fields_of(QUEUES))
+                readings.append(Reading.of(COUNT, f"broker:{node.name}", len(queues)))
         return readings

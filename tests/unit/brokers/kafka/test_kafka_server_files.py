@@ -4,7 +4,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from brokerlab.brokers.contract import Reading
-from brokerlab.brokers.kafka.probe import FIGURES, READABLE
+from brokerlab.brokers.kafka.metrics import METRICS
+from brokerlab.brokers.kafka.probe import READABLE
 from brokerlab.brokers.kafka.server import (
     NodeLayout,
     jvm_size,
@@ -72,7 +73,7 @@ def test_the_policy_allows_reading_what_the_probe_asks_for_and_no_command() -> N
         for bean in root.iterfind("allow/mbean")
         for attribute in bean.iterfind("attribute[@mode='read']")
     }
-    assert allowed == {(f.bean, f.attribute) for f in FIGURES}
+    assert allowed == {(row.source.name, row.source.attribute) for row in METRICS}
     assert list(root.iterfind("allow/mbean/operation")) == []
 
 
@@ -98,7 +99,7 @@ def test_answers_become_readings_and_beans_that_are_not_there_give_none() -> Non
             "value": {"Count": 4, "Mean": "NaN", "99thPercentile": 1.5},
         },
     ]
-    assert set(readings_of("kafka-1", FIGURES, answers)) == {
+    assert set(readings_of("kafka-1", METRICS, answers)) == {
         Reading("jvm:kafka-1", "gc_count_total", 3.0, "1"),
         Reading("jvm:kafka-1", "gc_time_seconds_total", 0.035, "s"),
         Reading("jvm:kafka-1", "heap_used_bytes", 5.0, "B"),

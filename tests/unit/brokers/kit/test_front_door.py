@@ -50,12 +50,20 @@ DOOR = FrontDoor(
 )
 
 
-def plan(driver: str, *, tls: bool = False) -> Any:
-    return SimpleNamespace(driver=driver, endpoint=SimpleNamespace(security=Security(tls=True) if tls else None))
+def plan(driver: str, *, tls: bool = False, settings: dict[str, str] | None = None) -> Any:
+    endpoint = SimpleNamespace(security=Security(tls=True) if tls else None)
+    return SimpleNamespace(driver=driver, endpoint=endpoint, client_settings=settings or {})
 
 
-def cell(driver: str = "auto", level: Durability = Durability.L4, *, tls: bool = False) -> Any:
-    return SimpleNamespace(driver=driver, durability=level, security=Security(tls=True) if tls else None)
+def cell(
+    driver: str = "auto",
+    level: Durability = Durability.L4,
+    *,
+    tls: bool = False,
+    settings: dict[str, str] | None = None,
+) -> Any:
+    security = Security(tls=True) if tls else None
+    return SimpleNamespace(driver=driver, durability=level, security=security, client_settings=settings or {})
 
 
 def test_the_driver_in_c_is_taken_unless_python_is_asked_for() -> None:
@@ -82,6 +90,17 @@ def test_a_driver_in_c_that_speaks_no_tls_is_not_taken_for_it() -> None:
     assert plain.producer(plan("auto", tls=True), 0) == "in Python"
     assert "no TLS" in plain.problems(cell("native", tls=True))[0].message
     assert plain.problems(cell("native")) == []
+
+
+def test_a_driver_in_c_is_not_taken_for_what_it_says_it_does_not_do(folder: ModuleType) -> None:
+    folder.limit = lambda _security, settings: settings.get("not done")  # type: ignore[attr-defined]
+    limited = replace(DOOR, native=NativePath("native", limits="limit"))
+    more = {"not done": "compression"}
+    assert [limited.producer(plan("auto", settings=s), 0) for s in ({}, more)] == ["in C", "in Python"]
+    (problem,) = limited.problems(cell("native", settings=more))
+    assert str(problem) == "driver: the native path has no compression; use auto or python (got 'native')"
+    with pytest.raises(MachineError, match="no compression"):
+        limited.producer(plan("native", settings=more), 0)
 
 
 def test_a_broker_without_a_driver_in_c_refuses_it() -> None:

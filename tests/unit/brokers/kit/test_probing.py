@@ -12,8 +12,9 @@ import pytest
 from brokerlab.brokers.contract import Reading
 from brokerlab.brokers.kit.http_reader import ask, basic_login, read_json, read_text
 from brokerlab.brokers.kit.outcomes import OutcomeTable
-from brokerlab.brokers.kit.probing import Figure, figures_in, readings_of
+from brokerlab.brokers.kit.probing import figures_in, readings_of
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
+from brokerlab.model.watched import Field, Sample, WatchedMetric
 
 
 class Pages(BaseHTTPRequestHandler):
@@ -56,15 +57,14 @@ def test_what_is_no_page_is_an_os_error(url: str) -> None:
 
 
 def test_values_that_are_known_become_readings() -> None:
-    known = {"mem": ("memory_bytes", "B"), "absent": ("absent", "1")}
-    assert readings_of("broker:one", {"mem": "5", "other": 1}, known) == [
-        Reading("broker:one", "memory_bytes", 5.0, "B")
-    ]
+    known = {name: WatchedMetric(name, "B", Field(name), "") for name in ("mem", "absent")}
+    assert readings_of("broker:one", {"mem": "5", "other": 1}, known) == [Reading("broker:one", "mem", 5.0, "B")]
 
 
 def test_lines_of_one_name_and_the_labels_wanted_are_added_up() -> None:
     page = 'n{a="1", b="x"} 2\nn{a="1",b="y"} 3 1700000000000\nn{a="2"} 9\nn NaN\nother 1\nn{ 5\n'
-    one, every = Figure("n", "one", "1", 'a="1"'), Figure("n", "every", "1")
+    one = WatchedMetric("one", "1", Sample("n", 'a="1"'), "")
+    every = WatchedMetric("every", "1", Sample("n"), "")
     assert figures_in(page, (one, every)) == {one: 5.0, every: 14.0}
 
 

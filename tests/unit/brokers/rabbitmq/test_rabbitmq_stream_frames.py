@@ -9,7 +9,7 @@ import pytest
 
 from brokerlab.brokers.kit.probing import figures_in
 from brokerlab.brokers.rabbitmq.chunks import message_prefix, read_chunk
-from brokerlab.brokers.rabbitmq.probe import FIGURES
+from brokerlab.brokers.rabbitmq.metrics import METRICS
 from brokerlab.brokers.rabbitmq.stream_producer import publish_frames
 from brokerlab.model.blocks import Block
 
@@ -88,5 +88,5 @@ rabbitmq_queue_messages_ready 5
 rabbitmq_something_else 1
 rabbitmq_process_open_fds NaN
 """
-    found = {figure.metric: value for figure, value in figures_in(page, FIGURES).items()}
+    found = {figure.metric: value for figure, value in figures_in(page, METRICS).items()}
     assert found == {"messages_received_total": 42.0, "messages_ready": 5.0}

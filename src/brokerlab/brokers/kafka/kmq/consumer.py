@@ -86,6 +86,7 @@ class KmqConsumer(PythonConsumer):
             self._lost = error
 
     def _are_started(self, deadline_mono_ns: int) -> bool:
+        self._markers.poll(0)  # also where there is no time to wait: consumers of one agent take turns
         while self._unstored and time.monotonic_ns() < deadline_mono_ns:
             self._markers.poll(seconds_until(deadline_mono_ns))
         if self._lost is not None:

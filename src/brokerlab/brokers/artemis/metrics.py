@@ -1,0 +1,16 @@
+"""What is watched of Artemis: rows of the table of metrics."""
+
+from __future__ import annotations
+
+from brokerlab.model.watched import Bean, WatchedMetric
+from brokerlab.model.watched_here import JVM
+
+BROKER = "org.apache.activemq.artemis:broker=*"
+OWN = (
+    WatchedMetric("messages", "1", Bean(BROKER, "TotalMessageCount"), "messages in all queues"),
+    WatchedMetric("messages_enqueued_total", "1", Bean(BROKER, "TotalMessagesAdded"), "messages added to queues"),
+    WatchedMetric("messages_dequeued_total", "1", Bean(BROKER, "TotalMessagesAcknowledged"), "messages acknowledged"),
+    WatchedMetric("connections", "1", Bean(BROKER, "ConnectionCount"), "open connections"),
+    WatchedMetric("memory_used_bytes", "B", Bean(BROKER, "AddressMemoryUsage"), "memory of all addresses"),
+)
+METRICS = (*JVM.values(), *OWN)

@@ -1,0 +1,108 @@
+"""What topics take in and how far groups are behind, from offsets alone: no agent in the JVM is needed.
+
+The end offset of a partition grows by one with every message; compaction and transactions make holes that count as messages
+here. Topics and groups are listed every LIST_EVERY_S, offsets are read every time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+from brokerlab.brokers.contract import Reading
+from brokerlab.brokers.kafka.access import Client
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Endpoint
+from brokerlab.model.subjects import destination_subject, group_subject
+from brokerlab.model.watched_here import DESTINATION, GROUP
+
+LIST_EVERY_S = 5.0
+_TIMEOUT_S = 3.0
+Partition = tuple[str, int]
+
+
+class KafkaLag:
+    """See brokers.contract.WatchedByEndpoint."""
+
+    def __init__(self, endpoint: Endpoint, name: str) -> None:
+        self._name = name
+        self._client = Client(endpoint, {})
+        self._partitions: tuple[Partition, ...] = ()
+        self._groups: tuple[str, ...] = ()
+        self._list_at_s = 0.0
+
+    def read(self) -> list[Reading]:
+        if time.monotonic() >= self._list_at_s:
+            self._partitions = tuple(_partitions(self._client.metadata(_TIMEOUT_S)))
+            self._groups = tuple(self._list_groups())
+            self._list_at_s = time.monotonic() + LIST_EVERY_S
+        if not self._partitions:
+            return []
+        committed = {group: self._committed(group) for group in self._groups}  # before the ends: no lag below zero
+        first, end = self._offsets(earliest=True), self._offsets(earliest=False)
+        return [*self._destinations(first, end), *self._lags(committed, end)]
+
+    def _destinations(self, first: dict[Partition, int], end: dict[Partition, int]) -> Iterator[Reading]:
+        for topic in dict.fromkeys(topic for topic, _ in self._partitions):
+            ends = {p: offset for p, offset in end.items() if p[0] == topic}
+            subject = destination_subject(self._name, topic)
+            if ends:
+                yield Reading.of(DESTINATION["messages_in_total"], subject, sum(ends.values()))
+                held = sum(offset - first.get(p, offset) for p, offset in ends.items())
+                yield Reading.of(DESTINATION["messages"], subject, held)
+
+    def _lags(self, committed: dict[str, dict[Partition, int]], end: dict[Partition, int]) -> Iterator[Reading]:
+        for group, offsets in committed.items():
+            for (topic, partition), offset in offsets.items():
+                if (topic, partition) in end:
+                    subject = group_subject(self._name, group, topic, partition)
+                    yield Reading.of(GROUP["lag_messages"], subject, max(end[topic, partition] - offset, 0))
+
+    def _list_groups(self) -> Iterable[str]:
+        found = _answer(self._client.admin.list_consumer_groups(request_timeout=_TIMEOUT_S))
+        return sorted(group.group_id for group in found.valid)
+
+    def _committed(self, group: str) -> dict[Partition, int]:
+        """Of the partitions that the group has a position in."""
+        from confluent_kafka import ConsumerGroupTopicPartitions
+
+        asked = self._client.admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], request_timeout=_TIMEOUT_S
+        )
+        found = _answer(asked[group]).topic_partitions
+        return {(p.topic, p.partition): p.offset for p in found if p.error is None and p.offset >= 0}
+
+    def _offsets(self, *, earliest: bool) -> dict[Partition, int]:
+        from confluent_kafka import TopicPartition
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+        spec: Any = OffsetSpec.earliest() if earliest else OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        wanted = {TopicPartition(topic, number): spec for topic, number in self._partitions}
+        asked = self._client.admin.list_offsets(wanted, request_timeout=_TIMEOUT_S)
+        found: dict[Partition, int] = {}
+        for partition, future in asked.items():
+            try:
+                found[partition.topic, partition.partition] = int(_answer(future).offset)
+            except BrokerError:  # deleted meanwhile, or without a leader
+                self._list_at_s = 0.0
+        if asked and not found:
+            raise BrokerError(f"Kafka at {self._client.addresses} tells no offsets")
+        return found
+
+
+def _partitions(metadata: Any) -> Iterator[Partition]:
+    """Without Kafka's own topics."""
+    for name, topic in sorted(metadata.topics.items()):
+        if not name.startswith("__"):
+            yield from ((name, number) for number in sorted(topic.partitions))
+
+
+def _answer(future: Future[Any]) -> Any:
+    from confluent_kafka import KafkaException
+
+    try:
+        return future.result(_TIMEOUT_S + 1)
+    except (KafkaException, TimeoutError) as error:
+        raise BrokerError(f"Kafka does not answer: {error}") from error

@@ -1,0 +1,159 @@
+"""A workload of more than a minute on a real Kafka, watched by both stacks and by brokerlab itself: do they agree, and does
+every panel for Grafana show something?"""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from stack_load import NODE, Watched, eventually, watched_kafka
+
+from brokerlab.monitor.grafana.dashboards import dashboards
+from brokerlab.monitor.stacks import jmxtrans
+from brokerlab.monitor.stacks.asking import Series, graphite, prometheus
+from brokerlab.monitor.stacks.tables import beans_by_group
+from brokerlab.results.directory import RunDirectory
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+BROKERLAB = [sys.executable, "-m", "brokerlab.cli.main"]
+RATE_PER_S = 400
+WORKLOAD = f"""
+name: watched
+question: Do all who watch say the same?
+broker: kafka
+durability: L4
+destinations: {{count: 1, partitions: 2}}
+producers: {{count: 1, rate: {RATE_PER_S}/s, message: 200B}}
+consumers: {{groups: 1, per_group: 1}}
+phases: {{warm_up: 5s, measure: 75s, drain_limit: 60s}}
+repeats: 1
+retries: 0
+"""
+KAFKA = {row.metric: row for row in beans_by_group()["kafka"]}
+COUNT = jmxtrans.series(NODE, "kafka", KAFKA["messages_in_total"])
+ONE_MINUTE = jmxtrans.series(NODE, "kafka", KAFKA["messages_in_one_minute_rate"])
+# The dashboards whose panels must show something here; the run is on a broker it did not start, so it knows no data folder.
+SHOWN = re.compile(r"brokerlab-(prometheus|graphite)-(host|jvm|run|kafka)")
+EMPTY = {("brokerlab-prometheus-run", "Stored bytes")}
+
+
+@dataclass
+class Story:
+    """What happened, and what was asked while it did."""
+
+    watched: Watched
+    run: RunDirectory
+    empty: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+@contextmanager
+def monitoring(address: str, port: int, runs: Path) -> Iterator[None]:
+    """`brokerlab monitor` of the broker: destinations and groups, for the dashboards."""
+    command = [
+        *BROKERLAB,
+        "monitor",
+        f"kafka={address}",
+        "--export",
+        f"prometheus=127.0.0.1:{port}",
+        "--runs",
+        str(runs),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            eventually(
+                "the page of the monitor", lambda: socket.create_connection(("127.0.0.1", port), 1).close() is None
+            )
+            yield
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def asked(watched: Watched, kind: str, expression: str) -> list[Series]:
+    """A panel's query as Grafana would ask it, with the variables at "all"."""
+    plain = expression.replace("$__rate_interval", "20s").replace("$node", ".*" if kind == "prometheus" else "*")
+    if kind == "prometheus":
+        return [one for one in prometheus(watched.prometheus_url, plain) if one.points]
+    return [one for one in graphite(watched.graphite_url, plain, begin="-5min") if one.points]
+
+
+def empty_panels(watched: Watched) -> list[tuple[str, str, str]]:
+    """Every query of every dashboard is asked: one that is refused raises."""
+    return [
+        (dashboard.uid, panel.title, query.expression)
+        for dashboard in dashboards()
+        for panel in dashboard.panels
+        for query in panel.queries
+        if not asked(watched, dashboard.kind, query.expression)
+    ]
+
+
+def unexpected(empty: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    return [one for one in empty if SHOWN.fullmatch(one[0]) and one[:2] not in EMPTY]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    directory = tmp_path_factory.mktemp("chain")
+    (directory / "w.yaml").write_text(WORKLOAD)
+    with watched_kafka(directory) as watched:
+        address, port = watched.cluster.endpoint().addresses[0], free_port()
+        carbon = watched.status("graphite")["addresses"]["carbon"]
+        eventually("a first count", lambda: any(one.points for one in graphite(watched.graphite_url, COUNT)))
+        with monitoring(address, port, directory / "monitored"):
+            watched.scrape_too(f"monitor=127.0.0.1:{port}")
+            command = [*BROKERLAB, "run", str(directory / "w.yaml"), "--endpoint", f"kafka={address}", "--no-lake"]
+            command += ["--runs", str(directory / "runs"), "--export", f"graphite={carbon},prometheus"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+                story = Story(watched, RunDirectory(directory))
+                loaded = 'sum(rate(messaging_client_sent_messages_total{cell="c01"}[20s])) > 0'
+                eventually("the load", lambda: prometheus(watched.prometheus_url, loaded), 250)
+                until = time.monotonic() + 60
+                story.empty = empty_panels(watched)
+                while unexpected(story.empty) and time.monotonic() < until and process.poll() is None:
+                    time.sleep(2)
+                    story.empty = empty_panels(watched)
+                said = process.communicate(timeout=600)
+        (path,) = (directory / "runs").glob("*/plan.json")
+        story.run = RunDirectory(path.parent)
+        assert story.run.verdict() is not None, said
+        yield story
+
+
+def table(run: RunDirectory, name: str) -> list[dict[str, object]]:
+    return pq.read_table(run.path / "tables" / name).to_pylist()  # type: ignore[no-any-return]
+
+
+def test_every_panel_shows_something_during_a_run(story: Story) -> None:
+    assert unexpected(story.empty) == []
+
+
+def test_the_one_minute_rate_is_that_of_our_own_counts(story: Story) -> None:
+    """It is brought up to date every 5 s, and two clocks need not tick together: what it is 5 s before and after, and 2 %."""
+    ours = {
+        row["second_unix_s"]: row["one_minute_per_s"]
+        for row in table(story.run, "minute_rate")
+        if row["series"] == "sent"
+    }
+    (published,) = graphite(story.watched.graphite_url, ONE_MINUTE, begin="-15min")
+    compared = 0
+    for second, rate in published.points:
+        near = [float(str(ours[s])) for s in range(int(second) - 6, int(second) + 7) if s in ours]
+        if len(near) == 13:
+            assert min(near) - 0.02 * RATE_PER_S <= rate <= max(near) + 0.02 * RATE_PER_S, second
+            compared += 1
+    assert compared >= 50
