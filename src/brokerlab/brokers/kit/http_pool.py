@@ -65,20 +65,29 @@ class HttpPool(Generic[Tag]):
         except OSError as e:
             self._lose(free, e)
 
+    def drop_closed(self) -> None:
+        """Idle connections that were ended since the last `pump`: a request on one of them would be lost for nothing."""
+        for one in self._connections:
+            if one.is_idle and one.link is not None:
+                self._read(one, time.monotonic())
+
     def pump(self) -> list[tuple[Tag, HttpAnswer | OSError]]:
         """What became of open requests, without waiting: their answers, or why none will come."""
         now = time.monotonic()
         for one in self._connections:
-            if one.link is None:
-                continue
-            try:
-                one.link.pump()
-                self._take(one, now)
-            except OSError as e:
-                self._lose(one, e)
+            if one.link is not None:
+                self._read(one, now)
         self._reconnect(now)
         done, self._done = self._done, []
         return done
+
+    def _read(self, one: _Connection[Tag], now: float) -> None:
+        assert one.link is not None
+        try:
+            one.link.pump()
+            self._take(one, now)
+        except OSError as e:
+            self._lose(one, e)
 
     def _take(self, one: _Connection[Tag], now: float) -> None:
         assert one.link is not None

@@ -35,6 +35,7 @@ class SqsProducer:
         self._settling = Settling()
 
     def send(self, block: Block) -> int:
+        self._pool.drop_closed()
         idle = self._pool.idle
         if len(block) == 0 or idle == 0:
             return 0

@@ -113,6 +113,20 @@ def test_a_lost_connection_loses_its_request_once_and_is_made_again_without_it(s
     pool.close(0)
 
 
+def test_an_idle_connection_that_has_ended_is_not_asked(server: Server) -> None:
+    pool, (gone, there) = pool_of(server, 2)
+    gone.close()
+    deadline = time.monotonic() + PATIENCE_S
+    while pool.idle == 2:
+        pool.drop_closed()
+        assert time.monotonic() < deadline
+    pool.ask(REQUEST, "a")
+    assert request_on(there) == REQUEST
+    there.sendall(OK)
+    assert pumped(pool) == [("a", HttpAnswer(200, b"{}", False))], "its answer was not lost either"
+    pool.close(0)
+
+
 def test_a_connection_that_the_server_ends_behind_its_answer_is_made_again(server: Server) -> None:
     pool, (connection,) = pool_of(server, 1)
     pool.ask(REQUEST, "a")
