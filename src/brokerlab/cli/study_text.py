@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,12 @@ def plan_lines(plan: StudyPlan) -> list[str]:
     data, evidence = plan.disk_bytes()
     budget = study.scale(plan.scale).budget
     lines = [click.style(f"{study.name}, scale {plan.scale}", bold=True), study.fields.title, ""]
-    lines += aligned([["experiment", "cell", "broker", "nodes", "durability", "runs"], *_cell_rows(plan, running)])
+    elsewhere = plan.only_at_another_scale()
+    lines += aligned(
+        [["experiment", "cell", "broker", "nodes", "durability", "runs"], *_cell_rows(plan, running, elsewhere)]
+    )
+    if elsewhere:
+        lines.append(f"and {len(elsewhere)} cells that figures of another scale draw")
     looks = ", ".join(map(str, plan.looks))
     calibrates = plan.calibrates()
     lines += ["", *([f"first:  {calibrates} is run alone, to calibrate rates"] if calibrates else [])]
@@ -72,9 +77,20 @@ def plan_lines(plan: StudyPlan) -> list[str]:
     return lines
 
 
-def _cell_rows(plan: StudyPlan, running: Sequence[str]) -> list[list[str]]:
+def total_line(plans: Sequence[StudyPlan]) -> str:
+    """Of several studies together."""
+    least, most = (sum(seconds) for seconds in zip(*(plan.seconds() for plan in plans), strict=True))
+    asked = sum(len(plan.wanted) for plan in plans)
+    can = asked - sum(len(plan.cannot_answer()) for plan in plans)
+    longest = f", at most {duration_text(most)}" if most > least else ""
+    return f"{len(plans)} studies: about {duration_text(least)}{longest}; {can} of {asked} claims can be answered here"
+
+
+def _cell_rows(plan: StudyPlan, running: Sequence[str], elsewhere: Collection[str]) -> list[list[str]]:
     rows = []
     for name, cell in plan.cells.items():
+        if name in elsewhere:
+            continue
         planned = cell.plan.cells[0] if cell.plan is not None else None
         runs = "yes" if name in running else f"no: {plan.absent[name]}" if name in plan.absent else "no"
         rows.append(
@@ -128,7 +144,7 @@ def answer_lines(answer: StudyAnswer) -> list[str]:
     if answer.directory.report_file.exists():
         lines.append(f"page: {answer.directory.report_file}")
     elif not answer.runs:
-        lines.append(f"not run yet: brokerlab study run {answer.study.name} --scale {answer.scale}")
+        lines.append(f"not run yet: brokerlab study run {answer.study.called} --scale {answer.scale}")
     return lines
 
 

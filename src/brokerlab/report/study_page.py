@@ -16,7 +16,7 @@ from brokerlab.model.claims import VERDICTS
 from brokerlab.report import figures as text
 from brokerlab.report.grid import Cell, grid
 from brokerlab.report.markup import Html, join, script_json, tag
-from brokerlab.report.page import shell
+from brokerlab.report.page import ALONE, Site, shell
 
 Row = Mapping[str, Any]
 _STATUS = {"reproduced": "met", "contradicted": "missed", "cannot tell": "", "not runnable here": "absent-here"}
@@ -66,6 +66,7 @@ class StudySource:
     figures: Mapping[str, FigureText]
     runs: Sequence[RunLink]
     method: Sequence[tuple[str, str]]  # heading and sentence
+    contradicts_itself: tuple[str, ...] = ()
 
 
 def write_study_page(file: Path, studies: Sequence[StudySource]) -> Path:
@@ -88,7 +89,7 @@ def write_study_page(file: Path, studies: Sequence[StudySource]) -> Path:
     return file
 
 
-def render(studies: Sequence[StudySource]) -> str:
+def render(studies: Sequence[StudySource], site: Site = ALONE) -> str:
     """The whole page as text."""
     drawn = [figure for study in studies for figure in _drawn(study)]
     body = join(
@@ -98,7 +99,7 @@ def render(studies: Sequence[StudySource]) -> str:
         script_json("figures", drawn),
     )  # fmt: skip
     title = studies[0].name if len(studies) == 1 else "studies"
-    return shell(f"{title}: claims", body, {}, ("study.js",))
+    return shell(f"{title}: claims", body, {}, ("study.js",), site)
 
 
 def _head(studies: Sequence[StudySource]) -> Html:
@@ -122,7 +123,7 @@ def _head(studies: Sequence[StudySource]) -> Html:
 
 def _study(study: StudySource, *, alone: bool) -> list[Html | None]:
     heading = None if alone else tag("h2", f"{study.name}: {study.title}", id=study.name, class_="study-name")
-    return [heading, _claims(study), *_figures(study), _differs(study), _method(study)]
+    return [heading, _claims(study), *_figures(study), *_said_of_the_study(study), _method(study)]
 
 
 def _claims(study: StudySource) -> Html:
@@ -264,12 +265,16 @@ def _drawn(study: StudySource) -> list[dict[str, Any]]:
     return found
 
 
-def _differs(study: StudySource) -> Html | None:
-    if not study.differs:
-        return None
-    return tag(
-        "section", tag("h2", "What differs from the study"), tag("ul", [tag("li", d) for d in study.differs], class_="plain-list")
-    )  # fmt: skip
+def _said_of_the_study(study: StudySource) -> list[Html]:
+    said = {
+        "Where the study's own tables and words do not agree": study.contradicts_itself,
+        "What differs from the study": study.differs,
+    }
+    return [
+        tag("section", tag("h2", heading), tag("ul", [tag("li", line) for line in lines], class_="plain-list"))
+        for heading, lines in said.items()
+        if lines
+    ]
 
 
 def _method(study: StudySource) -> Html:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """Where runs and the lake are, how Spark is started, and who is told."""
+    """Where runs and the lake are, how Spark is started, and who listens."""
 
     runs: Path
     lake: str

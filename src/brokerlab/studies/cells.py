@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from brokerlab.brokers.registry import broker_named
 from brokerlab.errors import Problem, WorkloadError
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.studies.load import CALIBRATED, Study, StudyCell
@@ -78,6 +79,14 @@ def fingerprint(cell: CellPlan) -> str:
     return hashlib.sha256(cell.model_copy(update={"cell": "", "label": ""}).model_dump_json().encode()).hexdigest()
 
 
+def without_native(cell: CellPlan) -> str:
+    """Why the cell would not be driven by a native path here; empty where it would."""
+    if cell.driver == "python":
+        return "the cell asks for the Python path"
+    found = broker_named(cell.broker).problems(cell.model_copy(update={"driver": "native"}))
+    return next((p.message.partition(";")[0] for p in found if p.field == ("driver",)), "")
+
+
 def calibrated_rate(text: str, calibrated_per_s: float | None) -> str:
     """`0.7 of calibrated` as a rate of three significant digits; any other text as it is."""
     match = CALIBRATED.fullmatch(text)
@@ -93,7 +102,7 @@ def _overrides(study: Study, cell: StudyCell, scale: str, calibrated_per_s: floa
         place: TreePath = ("scales", scale, "phases", field)
         if getattr(chosen.phases, field) is not None:
             yield _Override(f"phases.{field}={study.tree.origin(place).text}", place)
-    if chosen.cluster == "kept":
+    if chosen.cluster != "fresh":
         yield _Override("cluster.kept=true", ("scales", scale))
     for path in chosen.set:
         place = ("scales", scale, "set", path)

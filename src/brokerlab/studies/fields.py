@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from brokerlab.model.claims import LIKE_WITH_LIKE
 from brokerlab.model.plan import Frozen
 from brokerlab.model.quantities import parse_bytes
-from brokerlab.workload.fields import Count, Seconds
+from brokerlab.workload.quantity_fields import Count, Seconds
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,39}$"
 ID = r"^[a-z0-9][a-z0-9.-]{0,59}$"
@@ -62,8 +62,10 @@ class Scale(Frozen):
     budget: Seconds | None = Field(None, description="No further look begins that would end after this much measuring.")
     repeats: RepeatRange = Field(default=RepeatRange.model_validate({}), description="How often each cell is run.")
     phases: ScalePhases = Field(default=ScalePhases.model_validate({}), description="Phases of all experiments.")
-    cluster: Literal["kept", "fresh"] = Field(
-        "fresh", description="Whether executions with equal server settings share one cluster."
+    cluster: Literal["kept", "one_by_one", "fresh"] = Field(
+        "fresh",
+        description="fresh: one for every execution; kept: one for executions with equal server settings that follow each "
+        "other; one_by_one: the same, and all repeats on it before the next is started.",
     )
     set: dict[str, Any] = Field(default={}, description="Other fields of all workloads, by dotted path.")
 
@@ -94,6 +96,7 @@ class Figure(Frozen):
     along: Literal["cell", "second", "sent_bytes"] = Field(
         "cell", description="One point for each cell, or a line of each over the seconds, or over the bytes sent."
     )
+    scale: ScaleName | None = Field(None, description="Its cells run, and it is on the page, at this scale only.")
 
 
 class Experiment(Frozen):
@@ -127,6 +130,12 @@ class Requires(Frozen):
     memory: Bytes | None = Field(None, description="Memory of the machine.")
     disk_free: Bytes | None = Field(None, description="Free where runs are kept.")
     scale: ScaleName | None = Field(None, description="Only this scale answers it.")
+    driver_path: Literal["native"] | None = Field(
+        None, description="All its cells are driven by a native path: a slower driver of ours would be the limit."
+    )
+    server: dict[str, str] = Field(
+        default={}, description="Broker to the word that the version running here must begin with: {mongodb: MongoDB}."
+    )
     because: str = Field("", description="Why; said where it is not met.")
 
 
@@ -149,6 +158,7 @@ class StudyFields(Frozen):
     title: str = Field(min_length=1, description="Authors, title and year, or what is tested.")
     source: str = Field("", description="Where it was published.")
     differs: Texts = Field((), description="What differs from the study's set-up.")
+    contradicts_itself: Texts = Field((), description="Where the study's own tables and words do not agree.")
     absent: dict[str, str] = Field(default={}, description="Systems that cannot be run, each with the reason.")
     scales: Scales = Field(description="How much is measured.")
     calibrate: Calibrate | None = Field(None, description="What `of calibrated` in rates refers to.")

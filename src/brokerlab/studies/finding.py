@@ -6,9 +6,8 @@ import difflib
 from pathlib import Path
 
 from brokerlab.errors import NotFoundError
-from brokerlab.studies.load import FILE, Study, load_study
+from brokerlab.studies.load import FILE, SHIPPED, Study, load_study
 
-SHIPPED = Path(__file__).parent / "shipped"
 ALL = "all"
 
 

@@ -195,12 +195,18 @@ def _part(call: _Call, bound: Bound, cells: Sequence[str], metrics: Collection[s
         if len(arguments) != 3:
             raise LanguageError(f"must be {KINDS[kind][2]}")
         of = _metric(_single(arguments.pop()), {*metrics, CONFIGURED})
+    bucket_ns = 0
+    if kind == "bucketed":
+        if len(arguments) != 3:
+            raise LanguageError(f"must be {KINDS[kind][2]}")
+        bucket_ns = _width_ns(_single(arguments.pop()))
+        metrics = [m for m in metrics if m.endswith("_ns")]
     metric = _metric(_single(arguments.pop()), metrics, over_time=kind == "during")
     named = tuple(dict.fromkeys(cell for a in arguments for cell in _cells(_single(a), cells)))
     fewest, most, usage = KINDS[kind]
     if len(named) < fewest or (most is not None and len(named) > most):
         raise LanguageError(f"must be {usage}; {call.text} names {len(named)} different cells")
-    return Part(call.text, kind, named, metric, bound, of, windows)
+    return Part(call.text, kind, named, metric, bound, of, windows, bucket_ns)
 
 
 def _single(tokens: tuple[_Token, ...]) -> _Token:
@@ -227,6 +233,16 @@ def _cells(token: _Token, cells: Sequence[str]) -> list[str]:
         return found
     near = difflib.get_close_matches(token.text, cells, n=1)
     raise LanguageError(f"no cell is called {token.text} (character {token.at})", near[0] if near else None)
+
+
+def _width_ns(token: _Token) -> int:
+    try:
+        width_ns = round(parse_duration_s(token.text) * 1e9)
+    except ValueError:
+        width_ns = 0
+    if width_ns < 1:
+        raise LanguageError(f"{token.text!r} at character {token.at} must be the width of a bucket, such as 50ms")
+    return width_ns
 
 
 def _window(tokens: tuple[_Token, ...]) -> Window:

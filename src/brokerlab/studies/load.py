@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from brokerlab.brokers.registry import BROKERS
 from brokerlab.errors import Problem, UserError, WorkloadError
 from brokerlab.judge.checks import CHECKS
 from brokerlab.model.claims import LIKE_WITH_LIKE, SAME, Bound, Claim
@@ -24,6 +25,7 @@ from brokerlab.workload.tree import Path, Tree, parse_path, read_tree
 from brokerlab.workload.validation import field_problems
 
 FILE = "study.yaml"
+SHIPPED = FilePath(__file__).parent / "shipped"
 SCALES = ("quick", "full")
 CALIBRATED = re.compile(r"([0-9]+(?:\.[0-9]+)?) of calibrated")
 OF_THE_STUDY = ("name", "question", "sweep", "cells", "repeats", "seed", "phases")  # not for a single cell to set
@@ -67,6 +69,11 @@ class Study:
     @property
     def name(self) -> str:
         return self.fields.name
+
+    @property
+    def called(self) -> str:
+        """What commands take for it: the name of a shipped one, else its folder."""
+        return self.name if self.folder.parent == SHIPPED else str(self.folder)
 
     def scale(self, name: str) -> Scale:
         found = self.fields.scales.quick if name == "quick" else self.fields.scales.full
@@ -228,6 +235,9 @@ class _Loading:
             self._problem((*at, "measure"), str(error), error.nearest)
         self._words((*at, "same"), c.same, SAME, "can be asked to be the same")
         self._words((*at, "expects"), c.expects, [check.code for check in CHECKS], "is a reason of a verdict")
+        for broker in c.requires.server:
+            if broker not in BROKERS:
+                self._problem((*at, "requires", "server", broker), "is not a broker", _near(broker, BROKERS))
         if parts is None:
             return None
         published_values = c.published.value or ()
@@ -237,6 +247,7 @@ class _Loading:
             c.id, _line(c.says), _line(c.measure), bound.text if bound else "", parts, published_values,
             (c.published.range[0], c.published.range[1]) if c.published.range else None,
             _line(c.published.text), c.published.where, c.same, _line(c.unlike), c.expects,
+            c.requires.driver_path or "",
         )  # fmt: skip
         left_out = [word for word in LIKE_WITH_LIKE if word not in c.same]
         if len(found.cells) > 1 and left_out and not c.unlike:

@@ -21,6 +21,8 @@ def page_source(answer: StudyAnswer, page: Path) -> StudySource:
     study = answer.study
     figures = {}
     for number, figure, _ in study.figures():
+        if figure.scale not in (None, answer.scale):
+            continue
         unit = METRICS[figure.metric].unit if figure.unit is None else figure.unit
         y = figure.y or METRICS[figure.metric].words
         figures[number] = FigureText(
@@ -34,10 +36,11 @@ def page_source(answer: StudyAnswer, page: Path) -> StudySource:
         differs=study.fields.differs,
         claims=answer.tables.claims,
         parts=answer.tables.parts,
-        points=answer.tables.points,
+        points=[p for p in answer.tables.points if p["figure"] in figures],
         figures=figures,
         runs=_links(answer, page),
         method=_method(answer),
+        contradicts_itself=study.fields.contradicts_itself,
     )
 
 
@@ -66,7 +69,7 @@ def _method(answer: StudyAnswer) -> list[tuple[str, str]]:
     said = ", ".join(map(str, looks))
     level = error_level(len(looks))
     repeats = (
-        f"Cells of an experiment run interleaved. Claims are looked at after {said} repeats; cells whose claims are clear "
+        f"{_order(scale.cluster)} Claims are looked at after {said} repeats; cells whose claims are clear "
         f"stop first. The intervals of each look hold with {100 * (1 - level):.1f} %, all looks together with 96 %."
     )
     facts = [("repeats", repeats), ("clusters", _clusters(scale.cluster))]
@@ -85,7 +88,13 @@ def _method(answer: StudyAnswer) -> list[tuple[str, str]]:
     return facts
 
 
+def _order(kind: str) -> str:
+    if kind == "one_by_one":
+        return "Cells that share a cluster run interleaved, all repeats before the next cluster is started."
+    return "Cells of an experiment run interleaved."
+
+
 def _clusters(kind: str) -> str:
-    if kind == "kept":
+    if kind != "fresh":
         return "One cluster serves executions with equal server settings: they do not all start from the same state."
     return "Every execution has a fresh cluster."

@@ -6,13 +6,15 @@ import difflib
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
+from brokerlab.brokers.registry import broker_named
 from brokerlab.errors import NotFoundError
 from brokerlab.model.claims import Claim
 from brokerlab.model.plan import RunPlan
 from brokerlab.model.quantities import format_bytes
-from brokerlab.studies.cells import PlannedCell, Planner, planned_cells
+from brokerlab.studies.cells import PlannedCell, Planner, planned_cells, without_native
 from brokerlab.studies.fields import Requires, Scale
 from brokerlab.studies.load import Study
 from brokerlab.workload.estimate import ANALYSIS_S, Estimate
@@ -54,11 +56,17 @@ class StudyPlan:
     cells: Mapping[str, PlannedCell]
     absent: Mapping[str, str]
     unmet: Mapping[str, str]
-    estimates: Mapping[str, Estimate]  # one repeat of each cell that runs
+    estimates: Mapping[str, Estimate]  # one repeat of each cell that can run, alone
+    estimate: Callable[[RunPlan], Estimate]
 
     @property
     def looks(self) -> tuple[int, ...]:
         return looks(self.study.scale(self.scale))
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether all repeats run on one cluster before the next is started."""
+        return self.study.scale(self.scale).cluster == "one_by_one"
 
     def cannot_answer(self) -> dict[str, str]:
         """Claims that this machine cannot answer, with the reason."""
@@ -73,12 +81,20 @@ class StudyPlan:
 
     def running_cells(self) -> tuple[str, ...]:
         """Cells that are run: those of claims that can be answered, and, where all claims are asked about, those that
-        figures draw."""
+        figures draw at this scale."""
         no = self.cannot_answer()
         needed = {cell for claim in self.wanted if claim.id not in no for cell in claim.cells}
         if len(self.wanted) == len(self.study.claims):
-            needed |= {cell for _, _, cells in self.study.figures() for cell in cells}
+            drawn = (cells for _, figure, cells in self.study.figures() if figure.scale in (None, self.scale))
+            needed |= {cell for cells in drawn for cell in cells}
         return tuple(c.name for c in self.study.cells if c.name in needed and c.name not in self.absent)
+
+    def only_at_another_scale(self) -> frozenset[str]:
+        """Cells that no claim names and no figure of this scale draws."""
+        here = {cell for claim in self.study.claims for cell in claim.cells}
+        here |= {c for _, f, cells in self.study.figures() if f.scale in (None, self.scale) for c in cells}
+        there = {c for _, f, cells in self.study.figures() if f.scale not in (None, self.scale) for c in cells}
+        return frozenset(there - here)
 
     def calibrates(self) -> str | None:
         """The cell that is run first, where a rate of a cell that runs is a share of what it reaches."""
@@ -88,15 +104,23 @@ class StudyPlan:
 
     def seconds(self) -> tuple[float, float]:
         """How long it takes when every claim is clear at the first look, and when none is before the last."""
-        running = self.running_cells()
-        once = sum(self.estimates[name].seconds - ANALYSIS_S for name in running)
-        runs = len({self.study.cell(name).experiment for name in running})
-        first = once * self.looks[0] + runs * ANALYSIS_S
+        runs = [run for e in self.study.fields.experiments if (run := self._run_of(e.id))]
+        first = sum(self._seconds_of(run, self.looks[0]) for run in runs)
         cell = self.calibrates()
         if cell is not None and self.study.fields.calibrate is not None:
             first += (self.estimates[cell].seconds - ANALYSIS_S) * self.study.fields.calibrate.repeats + ANALYSIS_S
-        last = first + once * (self.looks[-1] - self.looks[0]) + runs * ANALYSIS_S * (len(self.looks) - 1)
+        steps = [after - before for before, after in pairwise(self.looks)]
+        last = first + sum(self._seconds_of(run, step) for run in runs for step in steps)
         return first, last
+
+    def _seconds_of(self, run: dict[str, RunPlan], repeats: int) -> float:
+        return self.estimate(merged(run, repeats=repeats, tag="", one_by_one=self.one_by_one)).seconds
+
+    def _run_of(self, experiment: str) -> dict[str, RunPlan]:
+        """The cells of an experiment that run together."""
+        running = set(self.running_cells())
+        cells = (c.name for c in self.study.experiment_cells(experiment) if c.name in running)
+        return {name: plan for name in cells if (plan := self.cells[name].plan) is not None}
 
     def disk_bytes(self) -> tuple[float | None, float]:
         """(broker data of one execution at most, None where it is not known; evidence that is kept)."""
@@ -144,8 +168,15 @@ def plan_study(
         if needs is not None and needs > machine.disk_free_bytes * DISK_SHARE:
             free = format_bytes(machine.disk_free_bytes)
             absent[name] = f"needs about {format_bytes(needs)} of disk, {free} are free"
-    unmet = {c.id: why for c in wanted if (why := unmet_requirement(study.requires(c.id), machine, scale))}
-    return StudyPlan(study, scale, wanted, cells, absent, unmet, estimates)
+    unmet = {}
+    for claim in wanted:
+        requires = study.requires(claim.id)
+        why = unmet_requirement(requires, machine, scale) or _other_driver(
+            requires, [cells[c] for c in claim.cells if c not in absent]
+        )
+        if why:
+            unmet[claim.id] = why
+    return StudyPlan(study, scale, wanted, cells, absent, unmet, estimates, estimate)
 
 
 def unmet_requirement(requires: Requires, machine: Machine, scale: str) -> str:
@@ -161,6 +192,21 @@ def unmet_requirement(requires: Requires, machine: Machine, scale: str) -> str:
         return f"needs {format_bytes(requires.disk_free)} of free disk, {free} are free{because}"
     if requires.scale is not None and scale != requires.scale:
         return f"only the scale {requires.scale} answers it{because}"
+    for broker, wanted in requires.server.items():
+        version = broker_named(broker).installation().version
+        if not version.startswith(wanted):
+            return f"needs {broker} to be {wanted}, and here it is {version}{because}"
+    return ""
+
+
+def _other_driver(requires: Requires, cells: Sequence[PlannedCell]) -> str:
+    """The first cell that would not be driven as the claim requires, and why; empty where all would."""
+    if requires.driver_path is None:
+        return ""
+    for cell in cells:
+        why = without_native(cell.one())
+        if why:
+            return f"{cell.name} needs a native driver, because a slower one of ours may be the limit: {why}"
     return ""
 
 

@@ -89,7 +89,7 @@ class RunningStudy:
             together = [name for name in cells if repeats - have[name] == missing]
             tag = f"{self.study.name}-{self.scale}-{self.record.pass_id}-{len(self.record.steps) + 1}"
             plans = {name: p for name in together if (p := plan.cells[name].plan) is not None}
-            joined = merged(plans, repeats=missing, tag=tag)
+            joined = merged(plans, repeats=missing, tag=tag, one_by_one=plan.one_by_one)
             budget = plan.study.scale(self.scale).budget
             if not must and budget is not None and self._measured_s() + self.lab.estimate(joined).seconds > budget:
                 self.say.note(f"the budget of {budget / 60:g} min is used up: claims that are not clear stay so")
@@ -224,4 +224,5 @@ def question(plan: StudyPlan, record: StudyRecord | None, runs: Path) -> StudyQu
         absent=plan.absent,
         unmet=plan.unmet,
         looks=len(plan.looks),
+        command=f"brokerlab study run {plan.study.called} --scale {plan.scale}",
     )

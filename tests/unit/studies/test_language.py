@@ -56,6 +56,7 @@ def test_every_measure_can_be_written() -> None:
         "share": "share(slow, sent_per_s, configured)",
         "overhead": "overhead(slow, sent_bytes_per_s)",
         "during": "during(slow, publish_latency_p99_ns, 10s to 20s, 0s to 500ms)",
+        "bucketed": "bucketed(slow, end_to_end_latency_p95_ns, 50ms)",
         "spread": "spread(size-*, sent_per_s)",
         "flatness": "flatness(size-1, size-3, sent_per_s)",
         "peak": "peak(size-*, sent_per_s)",
@@ -68,6 +69,7 @@ def test_every_measure_can_be_written() -> None:
     assert found["rank"].cells == ("size-3", "size-1", "slow")
     assert found["share"].of == "configured"
     assert found["during"].windows == (Window(10, 20), Window(0, 0.5))
+    assert found["bucketed"].bucket_ns == 50_000_000
     assert found["ratio"].bound is ABOVE
 
 
@@ -98,6 +100,9 @@ def test_all_has_parts_with_ranges_of_their_own() -> None:
         ("during(slow, lost, 1s to 2s, 0s to 1s)", "no metric is called lost second by second", None),
         ("during(slow, sent_per_s, 2s to 1s, 0s to 1s)", "must end after it begins", None),
         ("during(slow, sent_per_s, 2 to 1, 0s to 1s)", "must be a window such as 10s to 20s", None),
+        ("bucketed(slow, sent_per_s, 50ms)", "no metric is called sent_per_s (character 16)", None),
+        ("bucketed(slow, end_to_end_latency_p95_ns, wide)", "must be the width of a bucket, such as 50ms", None),
+        ("bucketed(slow, end_to_end_latency_p95_ns)", "must be bucketed(a, metric, 50ms)", None),
         ("all(ratio(fast-1, slow, sent_per_s)", "must have ')'", None),
         ("all()", "", None),
     ],

@@ -16,6 +16,7 @@ from brokerlab.studies.load import load_study
 from brokerlab.studies.looks import judged_so_far
 from brokerlab.studies.planning import Machine, StudyPlan, plan_study, unmet_requirement
 from brokerlab.studies.running import RunningStudy, ended_runs, question
+from brokerlab.workload.estimate import START_S_PER_NODE
 from study_runs import STUDY, FakeLab, write_study
 
 MEANS = {"slow": 100.0, "fast": 200.0, "other": 201.0}
@@ -218,3 +219,61 @@ def test_requirements_that_are_not_met_are_said_by_the_plan(desk: Callable[..., 
     assert unmet_requirement(requires.model_copy(update={"cpu_count": None}), machine, "quick") == ""
     least, most = plan.seconds()
     assert 0 < least < most
+
+
+def test_a_claim_about_a_product_is_not_answered_by_what_stands_in_for_it(desk: Callable[..., Desk]) -> None:
+    machine = Machine(2, 8 << 30, 1 << 40)
+    asks = "holds: 1.5 to 2.5\n    requires: {server: {memory: Kafka}, because: another product}"
+    assert planned(desk(), machine, STUDY.replace("holds: 1.5 to 2.5", asks)).cannot_answer() == {
+        "twice": "needs memory to be Kafka, and here it is 1: another product"
+    }
+    met = STUDY.replace("holds: 1.5 to 2.5", asks.replace("Kafka", '"1"'))
+    assert planned(desk(), machine, met).cannot_answer() == {}
+
+
+def test_a_claim_that_needs_a_native_driver_says_which_broker_has_none(desk: Callable[..., Desk]) -> None:
+    machine = Machine(2, 8 << 30, 1 << 40)
+    asks = "holds: 1.5 to 2.5\n    requires: {driver_path: native}"
+    text = STUDY.replace("holds: 1.5 to 2.5", asks)
+    said = planned(desk(), machine, text).cannot_answer()["twice"]
+    assert said.startswith("fast needs a native driver, because a slower one of ours may be the limit: ")
+    assert said.endswith("no native path")
+    with_one = text.replace("slow: {", "slow: {broker: nats, ").replace("fast: {", "fast: {broker: nats, ")
+    assert planned(desk(), machine, with_one).cannot_answer() == {}
+
+
+def test_cells_that_only_figures_of_another_scale_draw_do_not_run(desk: Callable[..., Desk]) -> None:
+    machine = Machine(2, 8 << 30, 1 << 40)
+    text = STUDY.replace("x: configured rate}", "x: configured rate, scale: full}").replace("other, fast", "fast, slow")
+    plan = planned(desk(), machine, text)
+    assert plan.running_cells() == ("slow", "fast")
+    assert plan.only_at_another_scale() == {"other"}
+    whole = planned(desk(), machine, text.replace(", scale: full", ""))
+    assert whole.running_cells() == ("slow", "fast", "other")
+    assert whole.only_at_another_scale() == frozenset()
+    assert whole.seconds()[0] > plan.seconds()[0]
+
+
+def test_executions_that_share_a_kept_cluster_start_it_once_in_the_estimate(desk: Callable[..., Desk]) -> None:
+    machine = Machine(2, 8 << 30, 1 << 40)
+    fresh = planned(desk(), machine)
+    kept = planned(desk(), machine, STUDY.replace("    phases:", "    cluster: kept\n    phases:"))
+    starts = fresh.looks[0] * len(fresh.running_cells())
+    assert fresh.seconds()[0] - kept.seconds()[0] == pytest.approx(START_S_PER_NODE * (starts - 1))
+
+
+def test_one_by_one_runs_all_repeats_on_a_cluster_before_the_next_is_started(desk: Callable[..., Desk]) -> None:
+    text = STUDY.replace("    phases:", "    cluster: one_by_one\n    phases:").replace(
+        "other: {producers.rate: 300/s, producers.message: 300B}", "other: {producers.rate: 300/s, broker: faulty}"
+    )
+    d = desk(text)
+    d.run(("twice", "open"))
+    first = d.lab.ran[0]
+    names = {c.cell: c.label for c in first.cells}
+    ran = [(names[e.cell], e.repeat) for e in first.order]
+    assert [n for n, _ in ran[8:]] == ["other"] * 4
+    assert [r for _, r in ran[:8]] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert all(c.kept_cluster for c in first.cells)
+    interleaved = planned(d, Machine(2, 8 << 30, 1 << 40), text.replace("one_by_one", "kept"))
+    in_turn = planned(d, Machine(2, 8 << 30, 1 << 40), text)
+    assert in_turn.seconds()[0] < interleaved.seconds()[0]

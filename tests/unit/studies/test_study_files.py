@@ -43,6 +43,7 @@ CHANGES = [
     ("holds: 1.5 to 2.5", "holds: 1.5 to 2.5\n    same: [durabilty]\n    unlike: x", "claims[0].same[0]", "is nothing that", "durabilty", "durability"),
     ("holds: 1.5 to 2.5", "holds: 1.5 to 2.5\n    same: [durability]", "claims[0].same", "say in `unlike` why", None, None),
     ("holds: 1.5 to 2.5", "holds: 1.5 to 2.5\n    expects: [not_stedy]", "claims[0].expects[0]", "is a reason", "not_stedy", "not_steady"),
+    ("holds: 1.5 to 2.5", "holds: 1.5 to 2.5\n    requires: {server: {mongod: MongoDB}}", "claims[0].requires.server.mongod", "is not a broker", "MongoDB", "mongodb"),
     ("value: 2.0,", "value: [2.0, 3.0],", "claims[0].published.value", "must be one number", None, None),
     ("id: open", "id: twice", "claims[1].id", "must be different for every claim", None, None),
     ("slow: {producers.rate: 100/s}", "slow: {producers.rate: 0.5 of calibrated}", "experiments[0].cells.slow.producers.rate", "needs `calibrate", "0.5 of calibrated", None),
@@ -125,6 +126,22 @@ def test_what_a_broker_cannot_do_or_is_absent_makes_a_cell_not_runnable(tmp_path
     assert cells["fast"].why_not == "a service elsewhere"
     assert "memory does not offer L1" in cells["slow"].why_not
     assert cells["other"].plan is not None
+
+
+def test_what_this_machine_has_not_makes_a_cell_not_runnable(tmp_path: Path) -> None:
+    text = STUDY.replace("slow: {producers.rate: 100/s}", "slow: {placement.nodes: [999]}")
+    cells = planned_cells(load_study(write_study(tmp_path, text)), "quick", plan)
+    assert "placement.nodes[0]: must be a core that this command may use" in cells["slow"].why_not
+    assert cells["fast"].plan is not None
+
+
+def test_an_unquoted_no_is_a_setting_as_it_is_written(tmp_path: Path) -> None:
+    text = STUDY.replace(
+        "slow: {producers.rate: 100/s}",
+        "slow: {broker: redis, producers.rate: 100/s, broker_settings.redis.appendonly: {quick: no}}",
+    )
+    cells = planned_cells(load_study(write_study(tmp_path, text)), "quick", plan)
+    assert cells["slow"].one().broker_settings == {"appendonly": "no"}
 
 
 def test_rates_follow_the_calibration() -> None:

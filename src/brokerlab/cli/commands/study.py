@@ -63,7 +63,7 @@ def list_(runs: Path | None, as_json: bool) -> int:
 def plan(name: str, scale: str, only: tuple[str, ...], runs: Path | None, as_json: bool) -> int:
     """Show what running NAME would do: cells, time, disk, and what cannot be answered here. Starts nothing."""
     from brokerlab import lab
-    from brokerlab.cli.study_text import plan_document, plan_lines
+    from brokerlab.cli.study_text import plan_document, plan_lines, total_line
 
     plans = [lab.plan_study(s, options.runs_root(runs), scale=scale, only=only) for s in lab.studies(name)]
     if as_json:
@@ -71,6 +71,8 @@ def plan(name: str, scale: str, only: tuple[str, ...], runs: Path | None, as_jso
         return 0
     for line in [line for p in plans for line in [*plan_lines(p), ""]][:-1]:
         click.echo(line)
+    if len(plans) > 1:
+        click.echo(f"\n{total_line(plans)}")
     return 0
 
 
