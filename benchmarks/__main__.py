@@ -1,6 +1,7 @@
 """`make bench`, or `python -m benchmarks [publish|consume|pacing|probing|accounting ...] [--rounds N] [--quick]`;
 `python -m benchmarks differences` (the comparison of cells), `compare` (of runs) and `history` (change points) are simulations,
-`pipeline` measures the analysis, `lake` fills a lake and asks it, `verdicts` takes an hour: each has flags of its own."""
+`pulsar` is beside pulsar-perf, `dashboard` measures what watching costs a run, `pipeline` the analysis, `lake` fills a lake and
+asks it, `verdicts` takes an hour: each has flags of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import comparing, differences, history, lake, pipeline, verdicts
+from benchmarks import comparing, dashboard, differences, history, lake, pipeline, pulsar_rounds, verdicts
 from benchmarks.accounting import accounting
 from benchmarks.kafka import KafkaBench
 from benchmarks.machine import machine_line
@@ -20,9 +21,11 @@ SUBJECTS = ("accounting", "pacing", "probing", "publish", "consume")
 WITH_OWN_FLAGS = {
     "differences": differences.main,
     "compare": comparing.main,
+    "dashboard": dashboard.main,
     "history": history.main,
     "lake": lake.main,
     "pipeline": pipeline.main,
+    "pulsar": pulsar_rounds.main,
     "verdicts": verdicts.main,
 }
 

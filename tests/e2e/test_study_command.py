@@ -143,3 +143,26 @@ def test_mistakes_are_named_with_file_field_and_nearest_name(ended: Ended) -> No
     assert "claims[0].measure" in said.stderr
     assert "fast" in said.stderr
     assert "Traceback" not in said.stderr
+
+
+CLAIMS_OF_THE_STUDIES = {"hpi": 9, "k11": 6, "mq": 11, "sn": 10, "ibm": 4}  # as published; ours come on top
+
+
+def test_all_studies_have_a_verdict_and_a_reason_for_every_claim_before_any_is_run(home: Path, tmp_path: Path) -> None:
+    lab = Lab(home, tmp_path / "runs")
+    shown = lab.json("study", "show", "all")
+    assert [s["study"] for s in shown] == ["hpi-2020", "ibm-2019", "kafka-2011", "mqperf-2021", "streamnative-2020"]
+    claims = [c for s in shown for c in s["claims"]]
+    for prefix, count in CLAIMS_OF_THE_STUDIES.items():
+        assert sum(c["claim"].startswith(f"{prefix}-") for c in claims) >= count
+    for claim in claims:
+        assert claim["verdict"] in ("cannot tell", "not runnable here")
+        assert claim["reason"]
+        if claim["verdict"] == "cannot tell":
+            assert "is not measured yet: `brokerlab study run " in claim["reason"]
+    plan = lab.call("study", "plan", "all").stdout.splitlines()
+    assert plan[-1].startswith("5 studies: about ")
+    assert plan[-1].endswith(f" of {len(claims)} claims can be answered here")
+    page = Path(lab.call("study", "report", "all").stdout.removeprefix("page: ").strip())
+    text = page.read_text()
+    assert all(claim["claim"] in text for claim in claims)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from brokerlab.errors import UserError
 from brokerlab.home import runs_directory
+
+if TYPE_CHECKING:
+    from brokerlab.monitor.exports import Export
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -36,8 +39,34 @@ _SPARK = (
     click.option("--master", metavar="URL", help="Where Spark runs (default: BROKERLAB_SPARK_MASTER, else local[*])."),
     click.option("--conf", "conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark that may be changed; repeatable. env:NAME as value stands for a variable."),
 )  # fmt: skip
+export = click.option("--export", "export", metavar="KIND[=HOST:PORT],...", help="Give readings and load out while they come: prometheus[=127.0.0.1:9464], graphite=HOST:PORT.")  # fmt: skip
+export_token = click.option("--export-token", "export_token", metavar="env:NAME|file:PATH", help="What requests to the Prometheus page must bear; needed beyond loopback.")  # fmt: skip
 run_name = click.argument("run", metavar="RUN", shell_complete=lambda *_: _run_names())
 broker_name = click.argument("broker", metavar="BROKER", shell_complete=lambda _c, _p, start: _broker_names(start))
+
+
+def exports(given: str | None, token: str | None) -> tuple[Export, ...]:
+    """What --export and --export-token say."""
+    if not given:
+        if token is not None:
+            raise UserError("--export-token needs --export", hint="give --export prometheus=HOST:PORT too")
+        return ()
+    from brokerlab.monitor.exports import parse_exports
+
+    return parse_exports(given, token)
+
+
+def duration_s(text: str, option: str) -> float:
+    """A duration such as 60s. UserError with the option's name."""
+    from brokerlab.model.quantities import parse_duration_s
+
+    try:
+        seconds = parse_duration_s(text)
+    except ValueError as error:
+        raise UserError(f"{option}: {error} (got {text!r})", hint=f"for example {option} 60s") from None
+    if seconds <= 0:
+        raise UserError(f"{option} must be above zero (got {text!r})", hint=f"for example {option} 60s")
+    return seconds
 
 
 def runs_root(given: Path | None) -> Path:

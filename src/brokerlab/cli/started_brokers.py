@@ -16,6 +16,8 @@ def status_lines(status: dict[str, Any]) -> list[str]:
         f"nodes:    {nodes}",
         f"files:    {status['directory']}",
     ]
+    jmx = [f"{n['name']}={n['urls']['jmx']}" for n in status["nodes"] if "jmx" in n.get("urls", {})]
+    lines += [f"JMX:      {', '.join(jmx)}"] if jmx else []
     security = security_fields(status)
     return [*lines, f"security: {', '.join(f'{k} {v}' for k, v in security.items())}"] if security else lines
 

@@ -11,10 +11,13 @@ Every function that takes a while accepts a listener (model.listener.RunListener
 everything. Errors are those of errors.py.
 """
 
+from brokerlab.lab.in_progress import annotate, stop
 from brokerlab.lab.many_runs import (
     add_to_lake,
     analyzed_runs,
     compare,
+    comparison_page,
+    follow_run,
     history,
     keep_in_lake,
     lake_store,
@@ -24,6 +27,7 @@ from brokerlab.lab.one_run import (
     Answer,
     PlannedSettings,
     analyze,
+    estimate,
     find_run,
     measure,
     plan,
@@ -36,7 +40,8 @@ from brokerlab.lab.one_run import (
 )
 from brokerlab.lab.programs import brokers, install, spark_settings
 from brokerlab.lab.study import plan_study, report_study, run_study, studies, study_answer
-from brokerlab.workload.estimate import Estimate, estimate
+from brokerlab.lab.watching import analyze_watched, watch, watch_targets
+from brokerlab.workload.estimate import Estimate
 
 __all__ = [
     "Answer",
@@ -44,13 +49,17 @@ __all__ = [
     "PlannedSettings",
     "add_to_lake",
     "analyze",
+    "analyze_watched",
     "analyzed_runs",
+    "annotate",
     "brokers",
     "compare",
+    "comparison_page",
     "estimate",
     "find_run",
     "history",
     "install",
+    "follow_run",
     "keep_in_lake",
     "lake_store",
     "measure",
@@ -65,7 +74,10 @@ __all__ = [
     "run",
     "run_study",
     "spark_settings",
+    "stop",
     "studies",
     "study_answer",
+    "watch",
+    "watch_targets",
     "workloads",
 ]

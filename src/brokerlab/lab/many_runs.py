@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from brokerlab.lake.ingest import Added
     from brokerlab.lake.store import Store
     from brokerlab.pipeline.profiles import SparkSettings
+    from brokerlab.report.page import Site
     from brokerlab.results.analyzed import AnalyzedRun
     from brokerlab.results.compare.measured import Source
+    from brokerlab.results.compare.sides import Side
 
 
 @contextmanager
@@ -56,6 +58,26 @@ def add_to_lake(
 
     with lake_store(address, listener=listener, spark=spark) as store:
         return add(store, directories, lambda: spark_session(listener, spark), listener.stage, again=again)
+
+
+def follow_run(
+    run: RunDirectory,
+    address: str | Path,
+    *,
+    every_s: float = 30.0,
+    once: bool = False,
+    listener: RunListener = SILENT,
+    spark: SparkSettings | None = None,
+) -> None:
+    """Keep a lake current with a run that goes on, until it has ended; or bring in `once` what there is. The lake is made
+    where there is none."""
+    from brokerlab.lake.follow import follow
+    from brokerlab.lake.manifest import init, is_lake
+
+    with spark_session(listener, spark) as session, lake_store(address, listener=listener, spark=spark) as store:
+        if not is_lake(store):
+            init(store)
+        follow(run, store, session, every_s=every_s, once=once, say=listener.note)
 
 
 def keep_in_lake(
@@ -105,19 +127,44 @@ def compare(
     `metrics` are keys of model.metrics.METRICS; without them, the chief ones. `page` is where an HTML page is written. Runs are
     read from the lake at `lake` where one is given, else from the directory `runs`.
     """
+    with _measured_runs(runs, lake) as source:
+        found, sides = _compared(source, base, candidates, metrics, allow_unlike)
+        if page is not None:
+            from brokerlab.report.compare_page import write_page
+
+            write_page(page, found, sides, source)
+    return found
+
+
+def comparison_page(
+    base: str,
+    candidates: Sequence[str],
+    runs: Path | None = None,
+    *,
+    metrics: Sequence[str] | None = None,
+    allow_unlike: bool = False,
+    site: Site | None = None,
+) -> str:
+    """The same as the text of an HTML page, which stands alone or in a site."""
+    from brokerlab.report.compare_page import render
+    from brokerlab.report.page import ALONE
+
+    with _measured_runs(runs, None) as source:
+        found, sides = _compared(source, base, candidates, metrics, allow_unlike)
+        return render(found, sides, source, site or ALONE)
+
+
+def _compared(
+    source: Source, base: str, candidates: Sequence[str], metrics: Sequence[str] | None, allow_unlike: bool
+) -> tuple[Compared, list[Side]]:
     from brokerlab.judge.compared import DEFAULT_METRICS
     from brokerlab.judge.compared import compare as compare_sides
     from brokerlab.results.compare.sides import different, side
 
-    source = _measured_runs(runs, lake)
     sides = [side(source, name) for name in (base, *candidates)]
     different(sides)
     found = compare_sides(sides[0], sides[1:], metrics=metrics or DEFAULT_METRICS, allow_unlike=allow_unlike)
-    if page is not None:
-        from brokerlab.report.compare_page import write_page
-
-        write_page(page, found, sides, source)
-    return found
+    return found, sides
 
 
 def history(
@@ -133,7 +180,8 @@ def history(
     from brokerlab.judge.history import DEFAULT_METRICS
     from brokerlab.judge.history import history as history_of
 
-    found = history_of(_measured_runs(runs, lake).every(), metrics or DEFAULT_METRICS, where or {})
+    with _measured_runs(runs, lake) as source:
+        found = history_of(source.every(), metrics or DEFAULT_METRICS, where or {})
     if page is not None:
         from brokerlab.report.history_page import write_page
 
@@ -160,12 +208,16 @@ def analyzed_runs(
     return [run]
 
 
-def _measured_runs(runs: Path | None, lake: str | Path | None) -> Source:
+@contextmanager
+def _measured_runs(runs: Path | None, lake: str | Path | None) -> Iterator[Source]:
+    """For the length of a block: a lake that is no folder is read through Spark."""
     if lake is not None:
-        from brokerlab.lake import open as open_lake
         from brokerlab.lake.analyzed import LakeRuns
+        from brokerlab.lake.reading import Lake
 
-        return LakeRuns(open_lake(lake))
+        with lake_store(lake) as store:
+            yield LakeRuns(Lake(store))
+        return
     from brokerlab.results.compare.run_directories import RunDirectories
 
-    return RunDirectories(runs or runs_directory())
+    yield RunDirectories(runs or runs_directory())

@@ -21,8 +21,10 @@ from brokerlab.secrets import resolvable
 if TYPE_CHECKING:
     from brokerlab.install.java import Java
     from brokerlab.model.plan import CellPlan, Endpoint, RunPlan
+    from brokerlab.monitor.exports import Export
     from brokerlab.pipeline.profiles import SparkSettings
     from brokerlab.results.verdict import Verdict
+    from brokerlab.workload.estimate import Estimate
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,16 @@ def plan(
         raise UserError(f"{e.filename} cannot be read: permission denied", hint="check its permissions") from None
 
 
+def estimate(plan: RunPlan) -> Estimate:
+    """How long a plan takes and how much disk it needs, roughly."""
+    from brokerlab.workload import estimate as rough
+
+    starts = {
+        name: registry.broker_named(name).capabilities.start_s_per_node for name in {c.broker for c in plan.cells}
+    }
+    return rough.estimate(plan, {name: seconds for name, seconds in starts.items() if seconds is not None})
+
+
 def remarks(plan: RunPlan) -> list[str]:
     """What to know before the plan runs: brokers that were left out, passwords that are sent unencrypted."""
     left_out = [f"left out: {one.broker}: {one.reason}" for one in plan.left_out]
@@ -138,29 +150,39 @@ def run(
     listener: RunListener = SILENT,
     fresh: bool = False,
     lake: str | Path | None = None,
+    exports: tuple[Export, ...] = (),
 ) -> Answer:
     """Measure the plan, analyze the run and write its report.
 
     `runs` is the directory that holds runs (default: BROKERLAB_RUNS, else ./runs). An unfinished run of the same plan
-    is resumed, unless `fresh`: executions that have ended are kept. `lake` is where the run is added when it is done.
+    is resumed, unless `fresh`: executions that have ended are kept. `lake` is where the run is added when it is done;
+    `exports` (monitor.exports) get readings and load while they come.
     """
-    return analyze(measure(plan, runs, listener=listener, fresh=fresh), listener=listener, lake=lake)
+    measured = measure(plan, runs, listener=listener, fresh=fresh, exports=exports)
+    return analyze(measured, listener=listener, lake=lake)
 
 
 def measure(
-    plan: RunPlan, runs: Path | None = None, *, listener: RunListener = SILENT, fresh: bool = False
+    plan: RunPlan,
+    runs: Path | None = None,
+    *,
+    listener: RunListener = SILENT,
+    fresh: bool = False,
+    exports: tuple[Export, ...] = (),
 ) -> RunDirectory:
     """Install what is missing and execute every cell and repeat of the plan: `run` without the analysis."""
+    from brokerlab.monitor.exports import check_exports
     from brokerlab.runner import run as run_plan
 
     root = runs or runs_directory()
     # Before anything is made or fetched:
     resolvable(cell.security.password for cell in plan.cells if cell.security is not None)
     usable_runs_directory(root)
+    check_exports(exports)
     for text in remarks(plan):
         listener.note(text)
     found = prepare(plan, listener=listener)
-    return run_plan(plan, root, say=listener, fresh=fresh, java=found.version)
+    return run_plan(plan, root, say=listener, fresh=fresh, java=found.version, exports=exports)
 
 
 def prepare(plan: RunPlan, *, listener: RunListener = SILENT) -> Java:
@@ -201,6 +223,10 @@ def analyze(
     from brokerlab.lake.location import is_local
     from brokerlab.pipeline.analyze import analyze as evidence_to_verdict
 
+    if run.plan().kind == "monitor":
+        from brokerlab.lab.watching import analyze_watched
+
+        return analyze_watched(run)
     java_home = java_home_for_spark(java(listener))
     with ExitStack() as stack:
         if lake is not None and not is_local(lake):

@@ -26,7 +26,7 @@ from brokerlab.lake.evidence import known_files, read_files
 from brokerlab.lake.manifest import Entry, File
 from brokerlab.lake.reconcile import EvidenceRows, Row, all_written, evidence_rows
 from brokerlab.lake.store import LocalStore, Store
-from brokerlab.lake.survey import Candidate, Part, Refusal, Why, inputs_of, parts_of
+from brokerlab.lake.survey import Candidate, Part, Refusal, Why, parts_of
 from brokerlab.lake.tables import CELLS, DOCUMENTS, EVIDENCE_COUNT, EXECUTIONS, PLACES, REASONS, RUNS, in_files
 from brokerlab.model.arrow import arrow_schema, as_declared
 from brokerlab.results.tables import EVIDENCE_FILE, RESULT_TABLES
@@ -116,13 +116,14 @@ def _entries(store: Store, what: Read, batch: str) -> tuple[list[Entry], list[Re
     all_written(what.rows, what.parts, files)
     entries, refused = [], []
     for c in what.sound:
-        if inputs_of(c.directory) != c.inputs:
+        if c.has_changed():
             refused.append(Refusal(c.directory.path, Why.MISMATCH, f"{c.run} changed while it was read: add it again"))
             continue
         tables = {place: tuple(of_run[c.run]) for place, of_run in files.items() if c.run in of_run}
-        source = str(c.directory.path.resolve())
         entries.append(
-            Entry(run=c.run, source=source, inputs=c.inputs, brokerlab=__version__, batch=batch, tables=tables)
+            Entry(
+                run=c.run, source=str(c.made_from), inputs=c.inputs, brokerlab=__version__, batch=batch, tables=tables
+            )
         )
     return entries, refused
 

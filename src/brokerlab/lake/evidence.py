@@ -38,9 +38,8 @@ RowsOfFile = Mapping[Path, tuple[int, int]]  # good, set aside
 
 def known_files(candidate: Candidate) -> list[Row] | None:
     """Rows of evidence_file as the run's analysis wrote them; None where there are none, or where a file of evidence
-    is new, gone, or was written since."""
+    is new, gone, or was written since. A run that goes on has new files all the time."""
     directory = candidate.directory
-    now = files_now(directory.path, directory.plan())
     rows = []
     for part in sorted((directory.tables / EVIDENCE_FILE.name).glob("*.parquet")):
         try:
@@ -50,8 +49,11 @@ def known_files(candidate: Candidate) -> list[Row] | None:
         if schema_problem(found.schema, EVIDENCE_FILE) is not None:
             return None
         rows += as_declared(found, EVIDENCE_FILE).to_pylist()
-    then = {row["file"]: (row["bytes"], row["modified_unix_ns"]) for row in rows}
-    return [row | {"run": candidate.run} for row in rows] if then == now else None
+    if candidate.source is None:
+        then = {row["file"]: (row["bytes"], row["modified_unix_ns"]) for row in rows}
+        if then != files_now(directory.path, directory.plan()):
+            return None
+    return [row | {"run": candidate.run} for row in rows]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from brokerlab.evidence.segments import ROOTS
 from brokerlab.judge.figures import figures
 from brokerlab.judge.findings import Findings
+from brokerlab.judge.tailing import of_tailing, tailing_cells
 from brokerlab.judge.verdict import Judgement, judge
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Table
@@ -58,7 +59,7 @@ def analyze(run_directory: Path, *, java_home: Path | None = None, spark: SparkS
     """
     run = RunDirectory(run_directory)
     gold = _with_spark(run, java_home, spark) if _any_segment(run.path) else Gold({}, evidence_of(run))
-    verdict, tables = _judge(run, gold)
+    verdict, tables = judged_tables(run, gold)
     write_tables(run, tables)
     write_json(run.verdict_file, verdict.model_dump(mode="json"))
     return verdict
@@ -77,12 +78,12 @@ def _with_spark(run: RunDirectory, java_home: Path | None, settings: SparkSettin
             bronze = looking.result()
             if bronze.is_empty():
                 return Gold({}, bronze)
-            wanted_groups = {cell.cell: cell.consumers.groups for cell in plan.cells}
+            wanted_groups = {cell.cell: cell.groups for cell in plan.cells}
             planned = list(map(str, all_executions(plan, state)))
             return make_gold(spark, bronze, partial(execution_facts, plan, state), planned, wanted_groups)
 
 
-def _judge(run: RunDirectory, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]:
+def judged_tables(run: RunDirectory, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]:
     """The verdict, and all result tables, summaries included."""
     bronze = gold.bronze
     plan = run.plan()
@@ -96,8 +97,8 @@ def _judge(run: RunDirectory, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]
         environment=run.environment(),
         tables=rows,
         figures=figures(
-            rows["rate_per_second"],
-            rows["latency_per_phase"],
+            of_tailing(plan, rows["rate_per_second"]),
+            of_tailing(plan, rows["latency_per_phase"]),
             rows["delivery"],
             rows["agent_health"],
             readings=rows["reading_per_second"],
@@ -106,6 +107,7 @@ def _judge(run: RunDirectory, gold: Gold) -> tuple[Verdict, dict[str, pa.Table]]
             minutes=derived[MINUTE_RATE.name],
             dips=derived[DIP.name],
             ceilings=run.environment().ceilings,
+            tailing=tailing_cells(plan),
         ),
         events=list(gold.events),
         errors=list(gold.errors),

@@ -12,7 +12,7 @@ from brokerlab.model.environment import Environment
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.metrics import METRICS
 from brokerlab.model.plan import RunPlan
-from brokerlab.pipeline.catch_up import backlogs, catch_up_rows
+from brokerlab.pipeline.catch_up import backlogs, catch_up_rows, clocks
 from brokerlab.pipeline.cost import cost_rows
 from brokerlab.pipeline.dips import dip_rows
 from brokerlab.pipeline.faults import begun_faults
@@ -29,8 +29,10 @@ def before_judgement(
 ) -> dict[str, Rows]:
     """Tables whose figures the verdict and run_summary use. `rows` are the result tables by name."""
     rates = rows["rate_per_second"]
-    agents = {r["agent"] for r in rows["agent_health"]}
-    after_backlog = {c.cell for c in plan.cells if c.consumers.start == "after_backlog"}
+    agents = {r["agent"] for r in rows["agent_health"]} | _agents_read(rows["reading_per_second"])
+    after_backlog = {
+        c.cell for c in plan.cells if c.groups and all(s.start == "after_backlog" for s in c.consumer_sets)
+    }
     recounted = recount_rows(
         gold.messages,
         rows["delivery"],
@@ -42,8 +44,14 @@ def before_judgement(
         COST.name: cost_rows(rates, rows["reading_per_second"], agents, after_backlog),
         MINUTE_RATE.name: minute_rate_rows(rates, rows["reading_per_second"]),
         DIP.name: dip_rows(begun_faults(gold.events), rows["fault"], rates, environment),
-        CATCH_UP.name: catch_up_rows(gold.arrivals, backlogs(gold.events), rates),
+        CATCH_UP.name: catch_up_rows(gold.arrivals, backlogs(gold.events), rates, clocks(environment)),
     }
+
+
+def _agents_read(readings: list[Any]) -> set[str]:
+    """Agents whose processes were read, those that did nothing in the measure phase included."""
+    names = {r["subject"].removeprefix("process:") for r in readings}
+    return {name for name in names if name.startswith(("producer-", "consumer-"))}
 
 
 def _whole(gold: Gold, quarantined: list[Any]) -> set[ExecutionId]:

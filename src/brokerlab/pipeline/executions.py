@@ -61,7 +61,8 @@ def execution_facts(
             continue
         finished = state.of(execution).state == "finished"
         whole = finished and name not in broken
-        wanted = next(c.consumers.groups for c in plan.cells if c.cell == execution.cell)
+        cell = next(c for c in plan.cells if c.cell == execution.cell)
+        wanted = [group for of in cell.consumer_sets for group in of.group_names()]
         names = _all_groups(seen.get(name, set()), wanted)
         for group in names or [""]:
             drained = whole and (not names or (name in drains and drains[name].is_complete(group)))
@@ -69,11 +70,11 @@ def execution_facts(
     return facts
 
 
-def _all_groups(seen: set[str], wanted: int) -> list[str]:
-    """The groups seen, and stand-ins for those that left nothing."""
-    missing = wanted - len(seen)
-    free = (name for i in range(1, wanted + len(seen) + 1) if (name := f"g{i}") not in seen)
-    return sorted(seen) + [next(free) for _ in range(max(missing, 0))]
+def _all_groups(seen: set[str], wanted: Sequence[str]) -> list[str]:
+    """The groups seen, and the short names of those that left nothing."""
+    known = {name.rpartition("-")[2] for name in seen}
+    missing = max(len(wanted) - len(seen), 0)
+    return sorted(seen) + [name for name in wanted if name not in known][:missing]
 
 
 def drain_results(events: Sequence[Mapping[str, Any]]) -> dict[str, Drain]:

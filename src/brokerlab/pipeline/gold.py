@@ -69,7 +69,7 @@ def make_gold(
 ) -> Gold:
     """Every table but the summaries. `facts` is executions.execution_facts with the run already given; `planned` are
     executions, `wanted_groups` how many groups each cell is to have."""
-    journal = _journal(bronze, planned)
+    journal = read_journal(bronze, planned)
     begun = faults.begun_faults(journal.events)
     after: dict[tuple[str, int], list[After]] = {}
     for f in begun:
@@ -83,7 +83,18 @@ def make_gold(
         bronze = bronze.without(damaged)
         if not any(is_divided(scan.tasks, path) for path in damaged):
             break  # else rows of the file's other parts are among those found
-    outages = _exact_outages(spark, scan, make, found)
+    return assembled(bronze, journal, found, _exact_outages(spark, scan, make, found), facts)
+
+
+def assembled(
+    bronze: Bronze,
+    journal: Journal,
+    found: Found,
+    outages: list[dict[str, Any]],
+    facts: Callable[..., list[ExecutionFacts]],
+) -> Gold:
+    """The tables from what tasks have made, after every row of evidence was accounted for. MeasurementError where it is
+    not."""
     counted = [*journal.seen, *_rows(found, "seen")]
     check_counts({t.name: bronze.rows(t) for t in bronze.tables()}, counted)
     aside = pa.concat_tables([*journal.rejected, *_tables(found, "quarantined")])
@@ -118,7 +129,7 @@ def make_gold(
 
 
 @dataclass(frozen=True)
-class _Journal:
+class Journal:
     """What is known before anything else: the events of the run, which say of faults what is to be looked for."""
 
     events: list[dict[str, Any]]
@@ -127,8 +138,8 @@ class _Journal:
     damaged: dict[str, str]
 
 
-def _journal(bronze: Bronze, planned: list[str]) -> _Journal:
-    found = _Journal([], [], [arrow_schema(result.QUARANTINED_ROW.computed()).remove_metadata().empty_table()], {})
+def read_journal(bronze: Bronze, planned: list[str]) -> Journal:
+    found = Journal([], [], [arrow_schema(result.QUARANTINED_ROW.computed()).remove_metadata().empty_table()], {})
     parts = [part for part, _ in file_parts(bronze, [EVENT])]
     for chunk in read_parts(EVENT, parts, found.damaged.__setitem__):
         good, bad = judged(chunk.rows, rules(EVENT, planned))
@@ -241,4 +252,4 @@ def check_counts(bronze_rows: Mapping[str, int], layers: Sequence[Mapping[str, A
         raise MeasurementError("evidence changed while it was read: " + "; ".join(wrong), hint="analyze the run again")
 
 
-__all__ = ["Gold", "SEEN", "check_counts", "make_gold", "queries_at_once"]
+__all__ = ["Gold", "SEEN", "assembled", "check_counts", "make_gold", "queries_at_once", "read_journal"]

@@ -17,7 +17,7 @@ from brokerlab.report import figures
 from brokerlab.report.embedded import page_data
 from brokerlab.report.grid import Cell, grid
 from brokerlab.report.markup import Html, tag
-from brokerlab.report.page import shell
+from brokerlab.report.page import ALONE, Site, shell
 from brokerlab.report.sections.charts import spectrum_section, together_section
 from brokerlab.report.source import Source, TableData
 from brokerlab.results.compare.measured import Source as Runs
@@ -50,7 +50,7 @@ def write_whole(file: Path, page: str) -> None:
         raise UserError(f"--html: {file} cannot be written: {error.strerror or error}", hint=hint) from error
 
 
-def render(found: Compared, sides: Sequence[Side], runs: Runs) -> str:
+def render(found: Compared, sides: Sequence[Side], runs: Runs, site: Site = ALONE) -> str:
     """The whole page as text."""
     letters = {side.name: letter(i) for i, side in enumerate(sides)}
     source = _charted(sides, runs)
@@ -62,7 +62,8 @@ def render(found: Compared, sides: Sequence[Side], runs: Runs) -> str:
         spectrum_section(source),
     )
     data = page_data(source)
-    return shell(f"compare: {found.base}", body, {**data, "cells": _styled(data["cells"], found, letters)})
+    styled = {**data, "cells": _styled(data["cells"], found, letters)}
+    return shell(f"compare: {found.base}", body, styled, site=site)
 
 
 def letter(number: int) -> str:

@@ -43,7 +43,12 @@ def _encoded(name: str, table: TableData, cells: set[str]) -> dict[str, Any]:
         "meaning": RESULT_TABLES[name].meaning,
         "rows": len(order),
         "columns": [
-            {"name": n, "unit": declared[n].unit, "meaning": declared[n].meaning, **_column([values[i] for i in order])}
+            {
+                "name": n,
+                "unit": declared[n].unit,
+                "meaning": declared[n].meaning,
+                **encoded_column([values[i] for i in order]),
+            }
             for n, values in table.columns.items()
         ],
     }
@@ -61,7 +66,7 @@ def _order(table: TableData, cells: set[str]) -> list[int]:
     return sorted(kept, key=lambda i: tuple(k[i] for k in keys))
 
 
-def _column(values: list[Any]) -> dict[str, Any]:
+def encoded_column(values: list[Any]) -> dict[str, Any]:
     """{"values": [...]} or, where that is shorter, {"runs": [value, how often, value, how often, ...]}."""
     plain = [_finite(v) for v in values]
     runs: list[Any] = []

@@ -67,7 +67,7 @@ def _processors(source: Source, cell: str, readings: list[Row]) -> list[Use]:
     for subject in sorted({r["subject"] for r in readings if r["subject"].startswith("process:")}):
         name = subject.removeprefix("process:")
         cores = worst_mean(readings, subject, "cpu_cores")
-        if name in agents or name in OURS or cores is None:
+        if name in agents or name in OURS or cores is None or name.startswith("consumer-"):
             continue
         share = cores / count if count else None
         found.append(Use(f"broker {name} CPU", figures.cores(cores), share, share is not None and share >= AT_LIMIT))
@@ -87,14 +87,14 @@ def _disk(readings: list[Row]) -> list[Use]:
 def _consumers(source: Source, cell: str) -> list[Use]:
     """The backlog each group had gathered over the measure phase, the worst repeat and group."""
     plan = source.cell_plan(cell)
-    if plan is not None and plan.consumers.start == "after_backlog":
-        return []  # a backlog is what was asked for
     worst: tuple[float, float, str] | None = None
     rates = source.table("rate_per_second").rows(cell=cell, phase="measure")
     for repeat in sorted({r["repeat"] for r in rates}):
         mine = [r for r in rates if r["repeat"] == repeat]
         sent = sum(r["sent"] for r in mine if r["role"] == "producer")
         for group in sorted({r["group"] for r in mine if r["role"] == "consumer"}):
+            if plan is not None and plan.set_of(group).starts_late:
+                continue  # a backlog is what was asked for
             received = sum(r["received"] for r in mine if r["role"] == "consumer" and r["group"] == group)
             growth = sent - received
             if sent and (worst is None or growth / sent > worst[1]):

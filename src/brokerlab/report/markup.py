@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-_VOID = frozenset({"meta", "br", "hr", "input", "col"})
+_VOID = frozenset({"meta", "link", "br", "hr", "input", "col"})
 
 
 class Html(str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,19 +26,33 @@ from brokerlab.report.sections.verdict import WORDS, verdict_section
 from brokerlab.report.source import Source, read_source
 from brokerlab.results.directory import RunDirectory
 
-_STYLES = ("uplot.min.css", "report.css")
-_SCRIPTS = ("uplot.iife.min.js", "data.js", "lines.js", "heat.js", "history.js", "raw.js", "report.js")
+STYLES = ("uplot.min.css", "report.css")
+SCRIPTS = ("uplot.iife.min.js", "data.js", "lines.js", "heat.js", "history.js", "raw.js", "report.js")
 _NAVIGATION = (
     ("load", "Load"), ("headline", "Headline"), ("throughput", "Throughput"), ("spectrum", "Percentiles"), ("heat", "Latency"),
     ("delivery", "Delivery"), ("limits", "Limits"), ("environment", "Environment"), ("method", "Method"), ("raw", "Raw numbers"),
 )  # fmt: skip
 # Nothing may be fetched: the page says so to the browser, which then holds us to it.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_NOTHING = Html("")
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a page stands. Alone, it carries its styles and scripts and fetches nothing; in a server's site it links those
+    under `assets`, with `head` and `above` added to every page."""
+
+    assets: str | None = None
+    head: Html = _NOTHING
+    above: Html = _NOTHING
+
+
+ALONE = Site()
 
 
 def write_report(run: RunDirectory) -> Path:
     """Write report.html of a run, whole or not at all, from what its directory holds. Returns its path."""
-    page = render(read_source(run))
+    page = run_page(run)
     fd, temporary = tempfile.mkstemp(dir=run.path, prefix=".report.html.")
     try:
         with os.fdopen(fd, "w", encoding="utf-8") as f:
@@ -52,38 +67,69 @@ def write_report(run: RunDirectory) -> Path:
     return run.report_file
 
 
-def render(source: Source) -> str:
+def run_page(run: RunDirectory, site: Site = ALONE) -> str:
+    """The page of a run, with a load or only watched, from what its directory holds."""
+    source = read_source(run)
+    if source.plan is None or source.plan.kind != "monitor" or source.verdict is None:
+        return render(source, site)
+    from brokerlab.report.watched_page import watched_page
+
+    title, body, data = watched_page(run, source.plan, source.verdict)
+    return shell(title, body, data, ("watched.js",), site)
+
+
+def render(source: Source, site: Site = ALONE) -> str:
     """The whole page as text."""
     name = source.plan.name if source.plan else source.run
     word = WORDS[source.verdict.verdict if source.verdict else "not analyzed"]
-    return "<!doctype html>\n" + tag("html", _head(f"{word}: {name}"), tag("body", _body(source)), lang="en") + "\n"
+    return document(f"{word}: {name}", _body(source, site), site)
 
 
-def _head(title: str) -> Html:
+def document(title: str, body: Html, site: Site = ALONE) -> str:
+    """An HTML page around `body`, in the style of the report."""
+    content = tag("body", site.above, body)
+    return "<!doctype html>\n" + tag("html", _head(title, site), content, lang="en") + "\n"
+
+
+def _head(title: str, site: Site) -> Html:
     return tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY) if site.assets is None else None,
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", title),
-        tag("style", Html("\n".join(_asset(s) for s in _STYLES))),
+        tag("style", Html("\n".join(asset(s) for s in STYLES)))
+        if site.assets is None
+        else [tag("link", rel="stylesheet", href=f"{site.assets}/{s}") for s in STYLES],
+        site.head,
     )
 
 
-def shell(title: str, body: Html, data: dict[str, Any], own_scripts: tuple[str, ...] = ()) -> str:
+def scripts(names: tuple[str, ...], site: Site = ALONE) -> list[Html]:
+    """Elements that run these assets, in order."""
+    if site.assets is None:
+        return [tag("script", Html(asset(s))) for s in names]
+    return [tag("script", src=f"{site.assets}/{s}") for s in names]
+
+
+def theme_button() -> Html:
+    return tag("button", "Dark", type="button", id="theme", aria_label="Colour theme")
+
+
+def shell(title: str, body: Html, data: dict[str, Any], own_scripts: tuple[str, ...] = (), site: Site = ALONE) -> str:
     """A page with the same style and chart scripts, drawn from `data`. `own_scripts` are assets that only this
     page needs; the last of the common scripts starts them."""
     parts = join(
         body,
-        tag("button", "Dark", type="button", id="theme", aria_label="Colour theme"),
+        theme_button(),
         script_json("data", {"cells": [], "measures": [], "tables": {}, **data}),
-        [tag("script", Html(_asset(s))) for s in (*_SCRIPTS[:-1], *own_scripts, _SCRIPTS[-1])],
+        scripts((*SCRIPTS[:-1], *own_scripts, SCRIPTS[-1]), site),
     )
-    return "<!doctype html>\n" + tag("html", _head(title), tag("body", parts), lang="en") + "\n"
+    return document(title, parts, site)
 
 
-def _body(source: Source) -> Html:
+def _body(source: Source, site: Site) -> Html:
     parts = [*([("faults", "Fault")] if has_faults(source) else []), *_NAVIGATION]
     if len(source.table("scaling")):
         parts.insert(parts.index(("throughput", "Throughput")), ("scaling", "Scaling"))
@@ -116,13 +162,14 @@ def _body(source: Source) -> Html:
             tag("code", f"brokerlab report {source.run}"),
             ".",
         ),
-        tag("button", "Dark", type="button", id="theme", aria_label="Colour theme"),
+        theme_button(),
         script_json("data", page_data(source)),
-        [tag("script", Html(_asset(s))) for s in _SCRIPTS],
+        scripts(SCRIPTS, site),
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a style or script of ours."""
     text = (files("brokerlab.report") / "assets" / name).read_text(encoding="utf-8")
     if "</script" in text or "</style" in text:
         raise ValueError(f"{name} would end its own element")

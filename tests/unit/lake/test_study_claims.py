@@ -227,5 +227,5 @@ def test_a_study_that_was_never_run_has_a_verdict_and_a_reason_for_every_claim(
     asked = question(plan, None, tmp_path)
     found = measured.tables(None, asked)
     assert {row["verdict"] for row in found.claims} == {"cannot tell"}
-    assert all("has not been run yet" in row["reason"] for row in found.claims)
+    assert all("is not measured yet: `brokerlab study run " in row["reason"] for row in found.claims)
     assert {p["source"] for p in found.points} == {"published"}

@@ -24,16 +24,30 @@ _WITHOUT_TABLES = ("junit", "openmetrics")
 @click.command()
 @click.argument("what", metavar=f"[RUN] {'|'.join(FORMATS)}", nargs=-1, required=True)
 @click.option("--table", "names", multiple=True, metavar="NAME", help="This result table; repeatable, or `all`.")
+@click.option(
+    "--from", "begin", metavar="TIME", help="With csv or parquet: seconds from here on, such as 2026-11-17T21:00:00Z."
+)
+@click.option("--to", "end", metavar="TIME", help="Seconds before this time, likewise with its zone.")
 @click.option("--out", default="-", metavar="DIR|-", help="Directory for files, or - for stdout (default).")
 @options.from_lake
 @options.runs
-def command(what: tuple[str, ...], names: tuple[str, ...], out: str, lake: str | None, runs: Path | None) -> int:
+def command(
+    what: tuple[str, ...],
+    names: tuple[str, ...],
+    begin: str | None,
+    end: str | None,
+    out: str,
+    lake: str | None,
+    runs: Path | None,
+) -> int:
     """Write RUN, or with --lake and no RUN all runs of a lake, in a format of other programs: figures and verdict, or whole
-    result tables."""
+    result tables; with --from and --to what a table by second has of that time (reading_per_second, if none is named)."""
     from brokerlab import lab
 
     run, form = _asked(what, lake)
     tables = [t for name in names for t in _tables(name)]
+    if begin is not None or end is not None:
+        return _export_range(run, form, tables, begin, end, out, lake, runs)
     if tables and form in _WITHOUT_TABLES:
         raise UserError(f"--table does not go with {form}", hint="csv, json, markdown and parquet have tables")
     root = options.one_source(lake, runs)
@@ -44,6 +58,50 @@ def command(what: tuple[str, ...], names: tuple[str, ...], out: str, lake: str |
     stem = found[0].plan.run if run is not None else "lake"
     for file in _write(found, stem, form, tables, Path(out)):
         click.echo(str(file))
+    return 0
+
+
+def _export_range(
+    run: str | None,
+    form: str,
+    tables: Sequence[Table],
+    begin: str | None,
+    end: str | None,
+    out: str,
+    lake: str | None,
+    runs: Path | None,
+) -> int:
+    from brokerlab import lab
+    from brokerlab.results.export.time_range import check_table, csv_in_range, parse_range, write_parquet_in_range
+    from brokerlab.results.tables import READING_PER_SECOND
+
+    wanted = parse_range(begin, end)
+    if form not in ("csv", "parquet"):
+        raise UserError(f"--from and --to do not go with {form}", hint="csv and parquet have times")
+    chosen = tables or [READING_PER_SECOND]
+    for table in chosen:
+        check_table(table)
+    found = lab.analyzed_runs(run, options.one_source(lake, runs), lake=lake)
+    if out == "-":
+        if form == "parquet" or len(chosen) > 1:
+            raise UserError("only one table as csv can be written to stdout", hint="give --out DIR")
+        click.echo(csv_in_range(found, chosen[0], wanted), nl=False)
+        return 0
+    folder, stem = Path(out), found[0].plan.run if run is not None else "lake"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for table in chosen:
+            file = folder / f"{stem}.{table.name}.{form}"
+            aside = file.with_name(f".{file.name}")
+            if form == "csv":
+                aside.write_text(csv_in_range(found, table, wanted), "utf-8")
+            else:
+                write_parquet_in_range(aside, found, table, wanted)
+            click.echo(str(aside.replace(file)))
+    except OSError as error:
+        raise UserError(
+            f"--out: {folder} cannot be written: {error.strerror or error}", hint="give another one"
+        ) from error
     return 0
 
 

@@ -1,4 +1,4 @@
-"""brokerlab lake init|add|status|check|rebuild"""
+"""brokerlab lake init|add|follow|status|check|rebuild"""
 
 from __future__ import annotations
 
@@ -58,6 +58,26 @@ def add(run: tuple[str, ...], lake: str | None, runs: Path | None, as_json: bool
     with listening(quiet) as listener:
         done = lab.add_to_lake(options.lake_address(lake, runs), chosen, listener=listener, spark=settings)
     return _print_added(done, as_json, named=bool(run))
+
+
+@command.command()
+@click.argument("run", default="last")
+@click.option("--every", "every_s", type=click.FloatRange(min=1), default=30.0, show_default=True, help="Seconds.")
+@click.option("--once", is_flag=True, help="Bring in what there is now, and end.")
+@options.lake
+@options.runs
+@options.spark
+@options.quiet
+def follow(run: str, every_s: float, once: bool, lake: str | None, runs: Path | None, quiet: bool, **spark: Any) -> int:
+    """Keep the lake current with RUN while it goes on, until it has ended. Killed and started again, it goes on."""
+    from brokerlab import lab
+
+    found = lab.find_run(run, options.runs_root(runs))
+    settings = lab.spark_settings(**spark)
+    with listening(quiet) as listener:
+        address = options.lake_address(lake, runs)
+        lab.follow_run(found, address, every_s=every_s, once=once, listener=listener, spark=settings)
+    return 0
 
 
 @command.command()

@@ -74,7 +74,7 @@ def _cell_table(cells: tuple[CellPlan, ...]) -> list[str]:
     rows = [
         [
             c.cell, c.label, str(c.nodes), str(c.durability), load_text(c), str(c.producers.count),
-            f"{c.consumers.groups} x {c.consumers.per_group}",
+            " + ".join(f"{of.groups} x {of.per_group}" for of in c.consumer_sets) or "0",
             duration_text(c.phases.warm_up_s), _measure_text(c),
         ]
         for c in cells

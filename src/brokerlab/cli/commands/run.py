@@ -16,6 +16,8 @@ from brokerlab.cli.progress import listening
 @click.argument("file")
 @planning_options
 @options.fresh
+@options.export
+@options.export_token
 @options.runs
 @options.lake
 @options.no_lake
@@ -29,6 +31,8 @@ def command(
     tag: str | None,
     endpoints: tuple[str, ...],
     fresh: bool,
+    export: str | None,
+    export_token: str | None,
     runs: Path | None,
     lake: str | None,
     no_lake: bool,
@@ -41,8 +45,9 @@ def command(
     """
     from brokerlab import lab
 
+    exports = options.exports(export, export_token)
     plan = plan_from(file, overrides, brokers, repeats, tag, endpoints)
     with listening(quiet) as listener:
         keep = options.lake_to_keep_in(lake, no_lake, runs)
-        answer = lab.run(plan, options.runs_root(runs), listener=listener, fresh=fresh, lake=keep)
+        answer = lab.run(plan, options.runs_root(runs), listener=listener, fresh=fresh, lake=keep, exports=exports)
     return print_answer(answer, as_json)

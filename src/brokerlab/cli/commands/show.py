@@ -47,7 +47,12 @@ def command(run: str, runs: Path | None, as_json: bool) -> int:
         return 0
     for line in [*_asked_lines(found.name, now.plan), *_state_lines(now), ""]:
         click.echo(line)
-    if now.verdict is None:
+    if now.plan.kind == "monitor":
+        from brokerlab.cli.watched_text import watched_lines
+
+        for line in watched_lines(found):
+            click.echo(line)
+    elif now.verdict is None:
         click.echo(f"not analyzed yet: brokerlab analyze {found.name}")
     else:
         for line in [*verdict_lines(now.verdict), "", *summary_lines(_summary(found), terminal_width())]:
@@ -73,7 +78,12 @@ def _asked_lines(name: str, plan: RunPlan) -> list[str]:
     lines = [click.style(name, bold=True)]
     if plan.question:
         lines.append(f"question: {plan.question}")
-    lines.append(f"workload: {plan.workload_file}" + (f" with {', '.join(plan.overrides)}" if plan.overrides else ""))
+    if plan.kind == "monitor":
+        lines += [f"watched:  {target.words()}" for target in plan.targets]
+    else:
+        lines.append(
+            f"workload: {plan.workload_file}" + (f" with {', '.join(plan.overrides)}" if plan.overrides else "")
+        )
     if plan.tag:
         lines.append(f"tag:      {plan.tag}")
     asked = {c.broker: c.security.description() for c in plan.cells if c.security is not None}
@@ -84,6 +94,8 @@ def _asked_lines(name: str, plan: RunPlan) -> list[str]:
 def _state_lines(now: RunOverview) -> list[str]:
     """How many executions are finished; the others by name, with the reason."""
     lines = [f"state:    {now.word}, {now.finished} of {len(now.executions)} executions finished"]
+    if now.plan.kind == "monitor":
+        return [f"state:    {now.word}"]
     labels = {c.cell: c.label for c in now.plan.cells}
     rest = [e for e in now.executions if e.state != "finished"]
     lines.extend(aligned([[f"  {e.state}", f"{labels[e.cell]}, repeat {e.repeat}", e.reason or ""] for e in rest]))

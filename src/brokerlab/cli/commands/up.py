@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--tls", is_flag=True, help="Connections must be encrypted; a certificate is made.")
 @click.option("--user", help="The user who may log in; needs --password.")
 @click.option("--password", metavar="env:NAME|file:PATH", help="Where the password is; never the password itself.")
+@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A broker setting, as in a workload's broker_settings. Repeatable.")  # fmt: skip
 @options.as_json
 @options.quiet
 def command(
@@ -33,6 +34,7 @@ def command(
     tls: bool,
     user: str | None,
     password: str | None,
+    given: tuple[str, ...],
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -43,10 +45,22 @@ def command(
     from brokerlab import background
 
     security = required_security(tls, user, password)
+    settings = _settings(given)
     with listening(quiet) as listener:
-        status = background.up(broker, nodes=nodes, durability=durability, security=security, listener=listener)
+        status = background.up(
+            broker, nodes=nodes, durability=durability, security=security, settings=settings, listener=listener
+        )
     _print(status, as_json)
     return 0
+
+
+def _settings(given: tuple[str, ...]) -> dict[str, str]:
+    from brokerlab.errors import UserError
+
+    for text in given:
+        if not text.partition("=")[0] or "=" not in text:
+            raise UserError(f"--set must be NAME=VALUE, got {text!r}", hint="for example --set num.io.threads=4")
+    return {name: value for name, _, value in (text.partition("=") for text in given)}
 
 
 def required_security(tls: bool, user: str | None, password: str | None) -> Security | None:

@@ -23,6 +23,11 @@ const Report = (() => {
     return decoded.get(name);
   }
 
+  /** A table that grows while the page is open, by columns; it takes the place of an embedded one. */
+  function put(name, columns, rows) {
+    decoded.set(name, { rows, columns, described: [] });
+  }
+
   /** Calls visit(i, columns) for each row whose columns have the wanted values. */
   function each(name, wanted, visit) {
     const t = table(name);
@@ -94,7 +99,7 @@ const Report = (() => {
   const colors = new Map(page.cells.map((c, i) => [c.cell, c.color ?? i]));
   const dashes = new Map(page.cells.map((c, i) => [c.cell, c.dash ?? i]));
   return {
-    page, table, each, distinct, significant, duration, rate, count, size, color, seriesColor, dash, element, choice,
+    page, table, put, expanded, each, distinct, significant, duration, rate, count, size, color, seriesColor, dash, element, choice,
     label: (cell) => labels.get(cell) ?? cell,
     index: (cell) => colors.get(cell) ?? 0,
     cellDash: (cell) => dash(dashes.get(cell) ?? 0),

@@ -2,7 +2,8 @@
 // The latency heat map: one canvas per cell; x the second a message was due, y its latency (log), colour how many.
 const Heat = (() => {
   const R = Report;
-  const LEFT = 62, RIGHT = 8, TOP = 18, BOTTOM = 22, HEIGHT = 250;
+  const LEFT = 62, RIGHT = 8, TOP = 18, BOTTOM = 22, HEIGHT = 250, SHADES = 100;
+  const shown = new Map(); // host -> what its maps show, and their canvases
 
   function bands(cell, repeat, measure) {
     const merged = new Map(); // groups add up
@@ -51,9 +52,9 @@ const Heat = (() => {
       if (from < LEFT + inner.w && g.measureText(text).width < to - from) g.fillText(text, from + 3, TOP - 5);
     }
     axes(g, view, scale, inner, x, y);
-    const stops = ramp(), most = Math.log(scale.most + 1);
+    const stops = ramp(), most = Math.log(scale.most + 1), shades = Array.from({ length: SHADES + 1 }, (_, i) => mixed(stops, i / SHADES));
     for (const b of view.bands) {
-      g.fillStyle = mixed(stops, Math.log(b.count + 1) / most);
+      g.fillStyle = shades[Math.round((Math.log(b.count + 1) / most) * SHADES)];
       const left = Math.round(x(b.second)), top = Math.round(y(b.high));
       g.fillRect(left, top, Math.max(Math.round(x(b.second + 1)) - left, 1), Math.max(Math.round(y(b.low)) - top, 1));
     }
@@ -97,8 +98,10 @@ const Heat = (() => {
     g.setLineDash([]);
   }
 
-  function follow(canvas, view, tip) {
+  function follow(figure) {
+    const { canvas, tip } = figure;
     canvas.addEventListener("pointermove", (event) => {
+      const view = figure.view;
       const box = canvas.getBoundingClientRect(), { second, band } = view.locate(event.clientX - box.left, event.clientY - box.top);
       const lines = view.lines.filter((l) => l.points.has(second)).map((l) => `${l.label} ${R.duration(l.points.get(second))}`);
       if (!band && !lines.length) { tip.textContent = tip.dataset.idle; return; }
@@ -109,7 +112,6 @@ const Heat = (() => {
   }
 
   function heat(host, state) {
-    host.replaceChildren();
     const views = state.cells.map((cell) => ({
       cell, bands: bands(cell, state.repeat, state.measure), lines: quantileLines(cell, state.repeat, state.measure),
       time: Lines.phases(cell, state.repeat),
@@ -119,23 +121,30 @@ const Heat = (() => {
       low: all.reduce((m, b) => Math.min(m, b.low), Infinity), high: all.reduce((m, b) => Math.max(m, b.high), 0),
       most: all.reduce((m, b) => Math.max(m, b.count), 0),
     };
-    for (const view of views) {
+    // Where only counts have changed, the canvases stay: what the pointer shows stays too.
+    const kind = JSON.stringify([name, state.repeat, views.map((v) => [v.cell, v.bands.length > 0])]), known = shown.get(host);
+    const isNew = known?.kind !== kind, kept = isNew ? new Map() : known.figures;
+    shown.set(host, { kind, figures: kept });
+    if (isNew) host.replaceChildren();
+    for (const view of isNew ? views : []) {
       const figure = R.element("figure", {}, R.element("figcaption", {}, R.element("b", {}, R.label(view.cell)), ` ${name}, repeat ${state.repeat}`));
       host.append(figure);
       if (!view.bands.length) { figure.append(R.element("p", { class: "absent" }, "No samples in this repeat.")); continue; }
+      const canvas = R.element("canvas", { role: "img" }), tip = R.element("p", { class: "tip" });
+      figure.append(R.element("div", { class: "canvas" }, canvas), tip);
+      kept.set(view.cell, { canvas, tip, view });
+      follow(kept.get(view.cell));
+    }
+    for (const view of views.filter((v) => kept.has(v.cell))) { // after all frames stand: only then are widths final
+      const figure = kept.get(view.cell), idle = figure.tip.textContent === (figure.tip.dataset.idle ?? "");
       view.first = view.bands.reduce((m, b) => Math.min(m, b.second), Infinity);
       view.last = view.bands.reduce((m, b) => Math.max(m, b.second), 0);
       const total = view.bands.reduce((s, b) => s + b.count, 0);
-      const canvas = R.element("canvas", { role: "img", "aria-label": `Heat map of ${name}, ${R.label(view.cell)}, repeat ${state.repeat}: ${R.count(total)} messages between ${R.duration(scale.low)} and ${R.duration(scale.high)}` });
-      const tip = R.element("p", { class: "tip" });
-      tip.dataset.idle = `${R.count(total)} messages${view.lines.length ? " · solid line p50, dashed p99" : " · no quantile lines: several groups"}`;
-      tip.textContent = tip.dataset.idle;
-      figure.append(R.element("div", { class: "canvas" }, canvas), tip);
-      Object.assign(view, { canvas, tip });
-    }
-    for (const view of views.filter((v) => v.canvas)) { // after all frames stand: only then are widths final
-      paint(view.canvas, view, scale);
-      follow(view.canvas, view, view.tip);
+      figure.canvas.setAttribute("aria-label", `Heat map of ${name}, ${R.label(view.cell)}, repeat ${state.repeat}: ${R.count(total)} messages between ${R.duration(scale.low)} and ${R.duration(scale.high)}`);
+      figure.tip.dataset.idle = `${R.count(total)} messages${view.lines.length ? " · solid line p50, dashed p99" : " · no quantile lines: several groups"}`;
+      if (idle) figure.tip.textContent = figure.tip.dataset.idle;
+      figure.view = view;
+      paint(figure.canvas, view, scale);
     }
     // Beside the grid, not in it: an item across all columns would keep empty ones open.
     if (host.nextElementSibling?.classList.contains("key")) host.nextElementSibling.remove();
@@ -148,5 +157,10 @@ const Heat = (() => {
     return R.element("p", { class: "key" }, "1", bar, `${R.count(scale.most)} messages in a second and band`);
   }
 
-  return { heat };
+  function clear(host) {
+    shown.delete(host);
+    host.replaceChildren();
+  }
+
+  return { heat, clear };
 })();

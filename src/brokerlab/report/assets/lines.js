@@ -5,12 +5,17 @@ const Lines = (() => {
   const WHOLE = Array.from({ length: 13 }, (_, e) => [1, 2, 5].map((s) => s * 10 ** e)).flat();
   const BINARY = Array.from({ length: 50 }, (_, i) => 2 ** i);
   const open = new Map(); // host -> charts drawn in it
+  const shown = new Map(); // host -> what its charts show, but for the points
 
   function clear(host) {
     for (const u of open.get(host) ?? []) u.destroy();
     open.set(host, []);
+    shown.delete(host);
     host.replaceChildren();
   }
+
+  const least = (values) => { let m = Infinity; for (const v of values) if (v < m) m = v; return m; };
+  const most = (values) => { let m = -Infinity; for (const v of values) if (v > m) m = v; return m; };
 
   /** A figure with a heading; the chart goes into the returned frame. */
   function frame(host, title, sub, described) {
@@ -30,7 +35,9 @@ const Lines = (() => {
     const width = Math.max(240, Math.floor(box.clientWidth));
     const plain = (u, i) => u.series[i].plain;
     const markers = { width: 2, fill: () => "transparent", stroke: plain, dash: (u, i) => (u.series[i].dash?.length ? "dashed" : "solid") };
-    open.get(host).push(new uPlot({ width, height: 190, padding: [14, 12, 0, 0], legend: { live: true, markers }, ...options }, data, box));
+    const u = new uPlot({ width, height: 190, padding: [14, 12, 0, 0], legend: { live: true, markers }, ...options }, data, box);
+    open.get(host).push(u);
+    return u;
   }
 
   /** The first second of the measure phase and the stretches of the other phases, in seconds from it. */
@@ -72,21 +79,24 @@ const Lines = (() => {
 
   /** series: [{label, points: Map(second -> value), color, dash}] as aligned arrays over every second from first to last. */
   function aligned(series, zero) {
-    const seconds = series.flatMap((s) => [...s.points.keys()]);
-    const first = Math.min(...seconds), last = Math.max(...seconds);
+    const first = least(series.map((s) => least(s.points.keys()))), last = most(series.map((s) => most(s.points.keys())));
     const xs = [];
     for (let s = first; s <= last; s++) xs.push(s);
     return [xs.map((s) => s - zero), ...series.map((s) => xs.map((x) => s.points.get(x) ?? null))];
   }
 
-  function overTime(host, box, series, format, time, limits = {}) {
-    const points = series.every((s) => s.points.size < 2);
-    draw(host, box, {
+  const single = (series) => series.every((s) => s.points.size < 2);
+
+  /** Draws a view and returns what gives the same chart other points. */
+  function overTime(host, box, view) {
+    let now = view;
+    const { series, format } = view, points = single(series), steps = view.limits?.steps;
+    const u = draw(host, box, {
       cursor: { sync: { key: host.dataset.chart }, points: { size: 6 }, y: false },
-      scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, (limits.top ?? high ?? 1) * 1.05 || 1] } },
+      scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, (now.limits?.top ?? high ?? 1) * 1.05 || 1] } },
       axes: [
         axis("x", (_u, vs) => vs.map((v) => `${v} s`), { size: 28 }),
-        axis("y", (_u, vs) => vs.map(format), { size: 68, ...(limits.steps ? { incrs: limits.steps } : {}) }),
+        axis("y", (_u, vs) => vs.map(format), { size: 68, ...(steps ? { incrs: steps } : {}) }),
       ],
       series: [
         { label: "second", value: (_u, v) => (v === null ? "" : `${v} s`) },
@@ -95,8 +105,30 @@ const Lines = (() => {
           value: (u, v) => (u.cursor.idx === null ? "" : format(v)),
         })),
       ],
-      hooks: { drawClear: [shade(time.spans)] },
-    }, aligned(series, time.zero));
+      hooks: { drawClear: [(chart) => shade(now.time.spans)(chart)] },
+    }, aligned(series, view.time.zero));
+    return (next) => { now = next; u.setData(aligned(next.series, next.time.zero)); };
+  }
+
+  /** Charts over time in one host. views: [{title, sub, described, series, format, time, limits?}]. Where only points have changed
+   *  since the last time, charts stay in place: a cursor on them, and whatever is read of them, stays too. */
+  function show(host, views, absent = "") {
+    const kind = JSON.stringify([host.clientWidth, R.color("--ink"), absent, views.map((v) => [v.title, v.sub, single(v.series), v.series.map((s) => s.label)])]);
+    const known = shown.get(host);
+    if (known?.kind === kind) {
+      views.forEach((v, i) => { known.boxes[i].setAttribute("aria-label", v.described); known.updates[i]?.(v); });
+      return;
+    }
+    clear(host);
+    // Every frame stands before the first chart is drawn: only then are their widths final.
+    const boxes = views.map((v) => frame(host, v.title, v.sub, v.described));
+    const updates = views.map((v, i) => {
+      if (v.series.length) return overTime(host, boxes[i], v);
+      boxes[i].append("This repeat has no rows.");
+      return null;
+    });
+    if (absent) host.append(R.element("p", { class: "absent" }, absent));
+    shown.set(host, { kind, boxes, updates });
   }
 
   function add(points, second, value) {
@@ -127,37 +159,30 @@ const Lines = (() => {
   }
 
   function throughput(host, state) {
-    clear(host);
-    const shown = state.cells.map((cell) => ({ cell, series: rates(cell, state.repeat), time: phases(cell, state.repeat) }));
-    const top = Math.max(1, ...shown.flatMap((s) => s.series.flatMap((x) => [...x.points.values()])));
-    for (const view of shown) {
-      const { cell, series, time } = view;
+    const drawn = state.cells.map((cell) => ({ cell, series: rates(cell, state.repeat), time: phases(cell, state.repeat) }));
+    const top = Math.max(1, ...drawn.flatMap((s) => s.series.map((x) => most(x.points.values()))));
+    show(host, drawn.map(({ cell, series, time }) => {
       const span = time.spans.find((s) => s.phase === "measure") ?? { from: -Infinity, to: Infinity };
       const words = series.map((s) => {
         const inside = [...s.points].filter(([at]) => at - time.zero >= span.from && at - time.zero <= span.to).map(([, v]) => v);
         return `${s.label} ${R.rate(inside.reduce((a, b) => a + b, 0) / (inside.length || 1))}`;
       }).join(", ");
-      view.box = frame(host, R.label(cell), `repeat ${state.repeat}`, `Throughput of ${R.label(cell)}, repeat ${state.repeat}: ${words ? `${words}, means of the measure phase` : "no rows"}`);
-    }
-    // Every frame stands before the first chart is drawn: only then are their widths final.
-    for (const { series, time, box } of shown)
-      if (series.length) overTime(host, box, series, R.rate, time, { top });
-      else box.append("This repeat has no rows.");
+      const described = `Throughput of ${R.label(cell)}, repeat ${state.repeat}: ${words ? `${words}, means of the measure phase` : "no rows"}`;
+      return { title: R.label(cell), sub: `repeat ${state.repeat}`, described, series, format: R.rate, time, limits: { top } };
+    }));
   }
 
   /** One rate of many cells in one chart, each counted from its own measure phase: received, or sent where nothing consumes. */
   function together(host, state) {
-    clear(host);
-    const shown = state.cells.map((cell) => ({ cell, all: rates(cell, state.repeat), time: phases(cell, state.repeat) })).filter((s) => s.all.length);
-    const kind = shown.some((s) => s.all.some((x) => x.label.startsWith("received"))) ? "received" : "sent";
-    const series = shown.map(({ cell, all, time }) => {
+    const sides = state.cells.map((cell) => ({ cell, all: rates(cell, state.repeat), time: phases(cell, state.repeat) })).filter((s) => s.all.length);
+    const kind = sides.some((s) => s.all.some((x) => x.label.startsWith("received"))) ? "received" : "sent";
+    const series = sides.map(({ cell, all, time }) => {
       const points = new Map();
       for (const s of all.filter((x) => x.label.startsWith(kind))) for (const [at, v] of s.points) add(points, at - time.zero, v);
       return { label: R.label(cell), points, color: R.seriesColor(R.index(cell)), dash: R.cellDash(cell) };
     }).filter((s) => s.points.size);
-    const box = frame(host, `${kind} a second`, `repeat ${state.repeat}`, `Messages ${kind} a second, repeat ${state.repeat}: ${series.map((s) => s.label).join(", ")}`);
-    if (series.length) overTime(host, box, series, R.rate, { zero: 0, spans: shown[0].time.spans });
-    else box.append("This repeat has no rows.");
+    const described = `Messages ${kind} a second, repeat ${state.repeat}: ${series.map((s) => s.label).join(", ")}`;
+    show(host, [{ title: `${kind} a second`, sub: `repeat ${state.repeat}`, described, series, format: R.rate, time: { zero: 0, spans: sides[0]?.time.spans ?? [] } }]);
   }
 
   /** Merged histogram of a cell: ascending [{value, before}] steps and n; no value is above the largest sample. Groups add up; histograms merge exactly. */
@@ -267,7 +292,6 @@ const Lines = (() => {
   }
 
   function limits(host, state) {
-    clear(host);
     const { cell, repeat } = state, time = phases(cell, repeat);
     const agents = new Set(R.distinct("agent_health", "agent", { cell }));
     const process = (s) => s.startsWith("process:"), bare = (s) => s.slice(s.indexOf(":") + 1);
@@ -279,15 +303,13 @@ const Lines = (() => {
       ["Consumer backlog", R.count, backlog(cell, repeat)],
     ];
     const charts = all.filter(([, , series]) => series.length), absent = all.filter(([, , series]) => !series.length);
-    const boxes = charts.map(([title, format, series]) => {
-      const words = series.map((s) => `${s.label} at most ${format(Math.max(...s.points.values()))}`).join(", ");
-      return frame(host, title, `${R.label(cell)}, repeat ${repeat}`, `${title} of ${R.label(cell)}, repeat ${repeat}: ${words}`);
+    const views = charts.map(([title, format, series]) => {
+      const words = series.map((s) => `${s.label} at most ${format(most(s.points.values()))}`).join(", ");
+      const described = `${title} of ${R.label(cell)}, repeat ${repeat}: ${words}`, steps = format === flow ? BINARY : format === R.count ? WHOLE : null;
+      return { title, sub: `${R.label(cell)}, repeat ${repeat}`, described, series, format, time, limits: { steps } };
     });
-    charts.forEach(([, format, series], i) => {
-      overTime(host, boxes[i], series, format, time, { steps: format === flow ? BINARY : format === R.count ? WHOLE : null });
-    });
-    if (absent.length) host.append(R.element("p", { class: "absent" }, `Not recorded in this repeat: ${absent.map(([title]) => title).join(", ")}.`));
+    show(host, views, absent.length ? `Not recorded in this repeat: ${absent.map(([title]) => title).join(", ")}.` : "");
   }
 
-  return { throughput, together, spectrum, limits, phases, steps, axis, clear, decades, draw, frame };
+  return { throughput, together, spectrum, limits, show, phases, steps, axis, clear, decades, draw, frame };
 })();

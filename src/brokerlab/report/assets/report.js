@@ -96,6 +96,7 @@
   chart("heat", "latency_heat", Heat.heat, FIRST_CHARTS, false, true);
   limits();
   if (typeof Study !== "undefined") redraws.push(Study.draw);
+  if (typeof Watched !== "undefined") redraws.push(Watched.draw);
   Raw.start();
   theme();
   watchWidth();

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from brokerlab.model.environment import Ceilings, CellEnvironment
+from brokerlab.model.plan import ConsumersPlan
 from brokerlab.report import figures
 from brokerlab.report.markup import Child, Html, join, tag
 from brokerlab.report.sections.answer import level_words
@@ -73,6 +74,11 @@ def _value(key: str, value: Any) -> Child:
     return str(value)
 
 
+def _consumers(of: ConsumersPlan) -> str:
+    name = f"{of.name}: " if of.name else ""
+    return f"{name}{figures.plural(of.groups, 'group')} × {of.per_group}, {of.start_words()}"
+
+
 def _cell(source: Source, cell: str) -> Html:
     known = source.cell_environment(cell)
     plan = source.cell_plan(cell)
@@ -84,7 +90,7 @@ def _cell(source: Source, cell: str) -> Html:
             "security": _security(source, cell),
             "destinations": f"{plan.destinations} × {figures.plural(plan.partitions, 'partition')}",
             "producers": f"{plan.producers.count} in {figures.plural(plan.producers.agents, 'agent')}",
-            "consumers": f"{figures.plural(plan.consumers.groups, 'group')} × {plan.consumers.per_group}, {plan.consumers.start.replace('_', ' ')}",
+            "consumers": "; ".join(map(_consumers, plan.consumer_sets)) or "none",
         }
         asked = {"client settings": plan.client_settings, "broker settings requested": plan.broker_settings}
         facts |= {k: v for k, v in asked.items() if v}

@@ -111,11 +111,15 @@ def _sent(row: Row | None, target: float | None) -> Cell:
 
 
 def _received(plan: CellPlan | None, row: Row | None) -> Cell:
-    if row is None and plan is not None and plan.consumers.start == "after_backlog":
-        return Cell(figures.ABSENT, "consumers start after the backlog")
-    if row is None or plan is None or plan.consumers.groups < 2:
+    late = [of for of in plan.consumer_sets if of.starts_late] if plan is not None else []
+    if row is None and late:
+        return Cell(figures.ABSENT, "consumers start later: see catching up")
+    tailing = plan.groups - sum(of.groups for of in late) if plan is not None else 0
+    if row is None or (tailing < 2 and not late):
         return _spread("received_per_s", row)
-    return Cell(figures.rate(row["median"]), f"{plan.consumers.groups} groups together")
+    return Cell(
+        figures.rate(row["median"]), f"{figures.plural(tailing, 'group')} that tail{'s' if tailing == 1 else ''}"
+    )
 
 
 def _spread(metric: str, row: Row | None) -> Cell:

@@ -1,0 +1,1 @@
+"""Results and live evidence → web pages on loopback, with the report's chart modules; the same live in a terminal."""

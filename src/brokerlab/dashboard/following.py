@@ -1,0 +1,163 @@
+"""A run that is watched: its state, the tables of one execution at a time, and the verdict so far."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from typing import Any
+
+from brokerlab.dashboard.live_tables import LiveTables
+from brokerlab.dashboard.so_far import counts, reasons
+from brokerlab.errors import BrokerlabError, NotFoundError
+from brokerlab.model.environment import Environment
+from brokerlab.model.execution_id import ExecutionId
+from brokerlab.model.plan import RunPlan
+from brokerlab.model.state import RunState
+from brokerlab.results.directory import RunDirectory
+from brokerlab.results.executions import all_executions
+from brokerlab.results.run_state import RunOverview, execution_states, in_progress
+from brokerlab.results.verdict import Verdict
+
+POLL_S = 0.4
+JUDGE_EVERY_S = 2.0
+KEPT_EXECUTIONS = 3
+
+
+class FollowedRun:
+    """Everything that tabs and terminals ask of one run, however many they are: files are read once for all of them."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self.directory = directory
+        self.plan: RunPlan = directory.plan()
+        self._lock = threading.Lock()
+        self._tables: OrderedDict[tuple[ExecutionId, int], LiveTables] = OrderedDict()  # by execution and attempt
+        self._overview: tuple[float, RunOverview, RunState] | None = None
+        self._verdict: tuple[int, Verdict | None] = (0, None)
+        self._judged: dict[ExecutionId, tuple[float, list[dict[str, Any]]]] = {}
+        self._labels = {c.cell: c.label for c in self.plan.cells}
+
+    def _now(self) -> tuple[RunOverview, RunState]:
+        """How far the run is, read again where the last time is long ago."""
+        if self._overview is None or time.monotonic() - self._overview[0] >= POLL_S:
+            if not (self.directory.path / "plan.json").exists():
+                raise NotFoundError(f"{self.directory.name} was deleted")
+            running = in_progress(self.directory)
+            states = execution_states(self.directory, self.plan, running)
+            overview = RunOverview(self.directory, self.plan, running, states, self._verdict_now())
+            self._overview = (time.monotonic(), overview, self.directory.state())
+        return self._overview[1:]
+
+    def _verdict_now(self) -> Verdict | None:
+        file = self.directory.verdict_file
+        changed_ns = file.stat().st_mtime_ns if file.exists() else 0
+        if changed_ns != self._verdict[0]:
+            self._verdict = (changed_ns, self.directory.verdict())
+        return self._verdict[1]
+
+    def execution(self, wanted: str | None, overview: RunOverview, document: RunState) -> ExecutionId | None:
+        """The execution of this name; without a name the one that runs, else the last that began."""
+        known = all_executions(self.plan, document)
+        if wanted:
+            return next((e for e in known if str(e) == wanted), None)
+        begun = [e for e, s in zip(known, overview.executions, strict=False) if s.state != "waiting"]
+        running = [e for e, s in zip(known, overview.executions, strict=False) if s.state == "running"]
+        return (running or begun)[-1] if begun else None
+
+    def state(self, wanted: str | None = None) -> dict[str, Any]:
+        """What the page's head shows: how far the run is, and what may be believed of it so far."""
+        overview, document = self._now()
+        shown = self.execution(wanted, overview, document)
+        verdict = overview.verdict
+        return {
+            "run": self.directory.name,
+            "word": overview.word,
+            "in_progress": overview.in_progress,
+            "finished": overview.finished,
+            "planned": len(overview.executions),
+            "shown": str(shown) if shown else None,
+            "executions": [
+                {
+                    "execution": (name := f"{e.cell}-r{e.repeat}"),
+                    "label": self._labels.get(e.cell, e.cell),
+                    "repeat": e.repeat,
+                    "state": e.state,
+                    "reason": e.reason,
+                    "started_unix_s": document.executions[name].started_unix_s if name in document.executions else None,
+                    "extra": document.executions[name].why if name in document.executions else None,
+                }
+                for e in overview.executions
+            ],
+            "verdict": None if verdict is None else {"verdict": verdict.verdict, "headline": verdict.headline},
+        }
+
+    def poll(self, execution: ExecutionId) -> LiveTables:
+        """Its tables, read again where the last time is long ago. Hold `reading()` while they are used."""
+        key = (execution, self._now()[1].of(execution).attempt)
+        tables = self._tables.get(key)
+        if tables is None:
+            tables = self._tables[key] = LiveTables(
+                self.directory, execution, every_reading=self.plan.kind == "monitor"
+            )
+            tables.unix_minus_mono_ns = self._clock(execution)
+            while len(self._tables) > KEPT_EXECUTIONS:
+                self._tables.popitem(last=False)
+        self._tables.move_to_end(key)
+        if time.monotonic() - tables.polled_mono_s >= POLL_S:
+            tables.poll()
+            tables.polled_mono_s = time.monotonic()
+        return tables
+
+    def reading(self) -> threading.Lock:
+        """Held by the one thread that polls and reads tables."""
+        return self._lock
+
+    def so_far(self, execution: ExecutionId, tables: LiveTables) -> dict[str, Any]:
+        """Counts, the agents' latest lines, and the reasons that would spoil the execution if it ended now."""
+        at, found = self._judged.get(execution, (0.0, []))
+        if time.monotonic() - at >= JUDGE_EVERY_S:
+            judged = reasons(tables, execution, self.plan, self._now()[1], self._environment())
+            found = [{"weight": r.weight, "code": r.code, "text": r.text, "cause": r.cause} for r in judged]
+            self._judged[execution] = (time.monotonic(), found)
+        return {
+            "execution": str(execution),
+            "counts": counts(tables),
+            "agents": [
+                {"agent": name, "role": line.get("role"), "second": line.get("second"), "phase": line.get("phase"),
+                 "p99_ns": line.get("p99_ns", {}), "cpu_cores": line.get("cpu_cores"), "behind": line.get("behind", 0)}
+                for name, line in sorted(tables.latest.items())
+            ],
+            "reasons": found,
+            "unreadable": tables.unreadable,
+        }  # fmt: skip
+
+    def _environment(self) -> Environment:
+        try:
+            return self.directory.environment()
+        except (BrokerlabError, OSError):
+            return Environment()
+
+    def _clock(self, execution: ExecutionId) -> int:
+        facts = self._environment()
+        own = facts.cell(execution.cell).executions.get(str(execution.repeat))
+        pair = own.clock if own is not None and own.clock is not None else facts.clock.start
+        return 0 if pair is None else pair.unix_minus_mono_ns
+
+
+class Followed:
+    """The runs that are watched, by name; the one that was not asked for longest is forgotten."""
+
+    def __init__(self, most: int = 8) -> None:
+        self._most = most
+        self._runs: OrderedDict[str, FollowedRun] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def run(self, directory: RunDirectory) -> FollowedRun:
+        with self._lock:
+            found = self._runs.get(directory.name)
+            if found is None:
+                found = self._runs[directory.name] = FollowedRun(directory)
+            self._runs.move_to_end(directory.name)
+            while len(self._runs) > self._most:
+                self._runs.popitem(last=False)
+            return found

@@ -1,0 +1,207 @@
+"""The tables that charts draw, of one execution while it goes: kept current from closed segments and live lines, without
+Spark. Columns are those of the result tables of the same names, so that the report's charts draw both."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from brokerlab.dashboard.segments import NewLines, NewSegments
+from brokerlab.dashboard.versions import Row, VersionedRows
+from brokerlab.evidence.tables import ACTIVITY, EVENT, INTERVAL, READING
+from brokerlab.model.execution_id import ExecutionId
+from brokerlab.model.histogram import BAND_BITS, SUB_BUCKET_BITS, band_bounds_ns, quantile_ns
+from brokerlab.model.metrics import FROM_SCHEDULE, MEASURES
+from brokerlab.model.phases import MEASURE
+from brokerlab.results.directory import RunDirectory
+
+Counted = tuple[int, int, float]  # at_mono_ns, second_unix_s, value of a counter
+Int64s = npt.NDArray[np.int64]
+COUNTS = ("sent", "acknowledged", "rejected", "unknown", "received", "corrupted", "unexpected", "bytes", "buffer_full")
+LEVELS = ("behind", "in_flight", "cpu_user_ns", "cpu_system_ns", "elapsed_ns", "longest_pause_ns")
+# name -> (columns that name a row, columns with its values)
+TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "rate_per_second": (("role", "group", "second_unix_s"), ("phase", "sent", "acknowledged", "received")),
+    "latency_per_second": (("measure", "group", "second_unix_s"), ("count", "p50_ns", "p99_ns")),
+    "latency_heat": (("measure", "group", "second_unix_s", "band"), ("lower_ns", "upper_ns", "count")),
+    "reading_per_second": (("subject", "metric", "second_unix_s"), ("value",)),
+    "agent_health": (("agent",), ("role",)),
+    "event": (("number",), ("second_unix_s", "source", "kind", "detail")),
+}
+_BAND_SHIFT = SUB_BUCKET_BITS - BAND_BITS
+
+
+class LiveTables(VersionedRows):
+    """`every_reading`: also those that no chart of a load draws. Call `poll` now and then; `changes` and `whole` say what there is. Not for several threads at once."""
+
+    def __init__(self, directory: RunDirectory, execution: ExecutionId, *, every_reading: bool = False) -> None:
+        super().__init__(TABLES)
+        evidence = directory.evidence(execution)
+        self._every_reading = every_reading
+        self._activity = NewSegments(evidence, ACTIVITY, ("agent", "role", "group", "second_unix_s", "phase", *COUNTS, *LEVELS))  # fmt: skip
+        histograms = [f"{m}_{part}" for m in MEASURES for part in ("bucket", "count")]
+        self._interval = NewSegments(evidence, INTERVAL, ("role", "group", "second_unix_s", "phase", "negative", *histograms))  # fmt: skip
+        self._reading = NewSegments(directory.probes(execution), READING, ("at_mono_ns", "second_unix_s", "subject", "metric", "value"))  # fmt: skip
+        self._event = NewSegments(directory.events(execution), EVENT, ("source", "kind", "at_mono_ns", "detail"))
+        self._lines = NewLines(directory.live_lines(execution))
+        self.agents: dict[tuple[str, int], Row] = {}  # (agent, second) -> its activity row, closed segments only
+        self.ahead: dict[tuple[str, int], Row] = {}  # the same of live lines that no segment covers yet
+        self.latest: dict[str, Row] = {}  # agent -> its latest live line
+        self.phases: dict[
+            tuple[str, str], tuple[Int64s, Int64s]
+        ] = {}  # (measure, group) -> histogram of the measure phase
+        self.negative: dict[tuple[str, str], int] = {}
+        self._members: dict[tuple[str, str], dict[str, None]] = {}  # (role, group) -> agents
+        self._seconds: dict[tuple[str, str, int], tuple[Int64s, Int64s]] = {}
+        self._counters: dict[tuple[str, str], list[Counted]] = {}
+        self._means: dict[tuple[str, str, int], tuple[float, int]] = {}
+        self.unix_minus_mono_ns = 0
+        self.polled_mono_s = 0.0
+
+    @property
+    def unreadable(self) -> int:
+        return sum(s.unreadable for s in (self._activity, self._interval, self._reading, self._event))
+
+    def poll(self) -> bool:
+        """Read what is new; whether anything was."""
+        before = self.version
+        with self.one_version():
+            for rows in self._activity.read():
+                self._take_activity(rows)
+            for line in self._lines.read():
+                self._take_line(line)
+            for rows in self._interval.read():
+                self._take_intervals(rows)
+            for rows in self._reading.read():
+                self._take_readings(rows)
+            for rows in self._event.read():
+                self._take_events(rows)
+        return self.version != before
+
+    def _take_activity(self, rows: pa.Table) -> None:
+        for row in rows.to_pylist():
+            key = (row["agent"], row["second_unix_s"])
+            known = self.agents.get(key)
+            if known is not None:  # a second that was cut in two
+                row = {**row, **{name: known[name] + row[name] for name in COUNTS}}
+            self.agents[key] = row
+            self.ahead.pop(key, None)
+            self.put("agent_health", (row["agent"],), (row["role"],))
+            self._sum_rate(row)
+
+    def _take_line(self, line: Mapping[str, Any]) -> None:
+        try:
+            row = {"agent": line["agent"], "role": line["role"], "group": line["group"], "phase": line["phase"],
+                   "second_unix_s": int(line["second"]), **{name: int(line.get(name, 0)) for name in COUNTS}}  # fmt: skip
+        except (KeyError, TypeError, ValueError):
+            return
+        self.latest[row["agent"]] = dict(line)
+        key = (row["agent"], row["second_unix_s"])
+        self.put("agent_health", (row["agent"],), (row["role"],))
+        if key not in self.agents:
+            self.ahead[key] = row
+            self._sum_rate(row)
+
+    def _sum_rate(self, row: Row) -> None:
+        """The sum over the agents of this role and group, in the second of `row`."""
+        second = row["second_unix_s"]
+        members = self._members.setdefault((row["role"], row["group"]), {})
+        members[row["agent"]] = None
+        found = (self.agents.get((agent, second)) or self.ahead.get((agent, second)) for agent in members)
+        same = [r for r in found if r is not None]
+        sums = [sum(r[name] for r in same) for name in ("sent", "acknowledged", "received")]
+        self.put("rate_per_second", (row["role"], row["group"], second), (row["phase"], *sums))
+
+    def _take_intervals(self, rows: pa.Table) -> None:
+        roles, groups, phases = (rows[name].to_pylist() for name in ("role", "group", "phase"))
+        seconds, negative = rows["second_unix_s"].to_pylist(), rows["negative"].to_pylist()
+        for i, count in enumerate(negative):
+            if count and phases[i] == MEASURE:
+                key = ("publish_latency" if roles[i] == "producer" else "end_to_end_latency", groups[i])
+                self.negative[key] = self.negative.get(key, 0) + count
+        for measure in MEASURES:
+            buckets, counts = _lists(rows[f"{measure}_bucket"]), _lists(rows[f"{measure}_count"])
+            for i, bucket in enumerate(buckets):
+                if len(bucket) and phases[i] == MEASURE:
+                    known = self.phases.get((measure, groups[i]))
+                    self.phases[measure, groups[i]] = _merged(known, bucket, counts[i])
+                if len(bucket) and measure in FROM_SCHEDULE:
+                    self._add_second(measure, groups[i], seconds[i], bucket, counts[i])
+
+    def _add_second(self, measure: str, group: str, second: int, bucket: Int64s, count: Int64s) -> None:
+        whole = _merged(self._seconds.get((measure, group, second)), bucket, count)
+        self._seconds[measure, group, second] = whole
+        quantiles = [quantile_ns(whole[0].astype(np.int32), whole[1], q) for q in (0.5, 0.99)]
+        self.put("latency_per_second", (measure, group, second), (int(whole[1].sum()), *quantiles))
+        bands, place = np.unique(whole[0] >> _BAND_SHIFT, return_inverse=True)
+        lower, upper = band_bounds_ns(bands)
+        sums = np.bincount(place, whole[1], len(bands)).astype(np.int64)
+        for band, low, high, n in zip(bands.tolist(), lower.tolist(), upper.tolist(), sums.tolist(), strict=True):
+            self.put("latency_heat", (measure, group, second, band), (low, high, n))
+
+    def _take_readings(self, rows: pa.Table) -> None:
+        for at, second, subject, metric, value in zip(*(c.to_pylist() for c in rows.columns), strict=True):
+            if not (self._every_reading or is_drawn(subject, metric)) or not math.isfinite(value):
+                continue
+            if not metric.endswith("_total"):
+                self._add_reading(subject, metric, second, value)
+                continue
+            series = self._counters.setdefault((subject, metric), [])
+            if series and at <= series[-1][0]:  # segments came in another order than they were written
+                bisect.insort(series, (at, second, value))
+                self._count_again(subject, metric, series)
+            else:
+                series.append((at, second, value))
+                self._add_increase(subject, metric, series[-2:])
+
+    def _add_reading(self, subject: str, metric: str, second: int, value: float) -> None:
+        total, n = self._means.get((subject, metric, second), (0.0, 0))
+        self._means[subject, metric, second] = (total + value, n + 1)
+        self.put("reading_per_second", (subject, metric, second), ((total + value) / (n + 1),))
+
+    def _add_increase(self, subject: str, metric: str, steps: list[Counted]) -> None:
+        """Of a counter, as a rate. One that falls has been restarted: that step is left out."""
+        if len(steps) == 2 and steps[1][0] > steps[0][0] and steps[1][2] >= steps[0][2]:
+            rate = (steps[1][2] - steps[0][2]) / ((steps[1][0] - steps[0][0]) / 1e9)
+            self._add_reading(subject, metric.removesuffix("_total") + "_per_s", steps[1][1], rate)
+
+    def _count_again(self, subject: str, metric: str, series: list[Counted]) -> None:
+        name = metric.removesuffix("_total") + "_per_s"
+        for _, second, _ in series:
+            self._means.pop((subject, name, second), None)
+        for steps in pairwise(series):
+            self._add_increase(subject, metric, list(steps))
+
+    def _take_events(self, rows: pa.Table) -> None:
+        for row in rows.to_pylist():
+            second = (row["at_mono_ns"] + self.unix_minus_mono_ns) // 1_000_000_000
+            self.put("event", (row["at_mono_ns"],), (second, row["source"], row["kind"], row["detail"]))
+
+
+def is_drawn(subject: str, metric: str) -> bool:
+    """Which readings charts draw; a broker may have hundreds."""
+    if subject == "host":
+        return metric.startswith(("cpu_", "disk_write")) or "write_bytes" in metric
+    return metric.startswith("cpu_") or "write_bytes" in metric
+
+
+def _lists(column: pa.ChunkedArray) -> list[Int64s]:
+    """Each list of a column of lists as an array."""
+    whole = column.combine_chunks()
+    offsets, values = whole.offsets.to_numpy(), whole.values.to_numpy(zero_copy_only=False).astype(np.int64)
+    return [values[a:b] for a, b in itertools.pairwise(offsets)]
+
+
+def _merged(known: tuple[Int64s, Int64s] | None, bucket: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
+    if known is None:
+        return bucket, count
+    which, place = np.unique(np.concatenate([known[0], bucket]), return_inverse=True)
+    return which, np.bincount(place, np.concatenate([known[1], count]), len(which)).astype(np.int64)

@@ -1,0 +1,175 @@
+"""Tables of an execution while it goes, against the samples it was made of and against what the runner makes at its end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from brokerlab.dashboard.live_tables import LiveTables
+from brokerlab.dashboard.so_far import _tables, counts
+from brokerlab.dashboard.versions import KEPT_VERSIONS, VersionedRows
+from brokerlab.model.execution_id import ExecutionId
+from brokerlab.model.histogram import BAND_BITS, SUB_BUCKET_BITS, bucket_of
+from brokerlab.results.at_once import tables_at_once
+from synthetic import Faults, SyntheticRun, make_plan, write_run
+
+EXECUTION = ExecutionId(cell="c01", repeat=1)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> SyntheticRun:
+    path = tmp_path_factory.mktemp("runs") / "20270115T0800-live-ab12"
+    plan = make_plan(path.name, cells=1, repeats=1)
+    return write_run(path, plan=plan, faults={("c01", 1): Faults(corrupted=3, unexpected=2)})
+
+
+@pytest.fixture
+def live(run: SyntheticRun) -> LiveTables:
+    found = LiveTables(run.directory, EXECUTION)
+    assert found.poll()
+    return found
+
+
+def test_the_heat_map_has_every_sample_in_its_band(run: SyntheticRun, live: LiveTables) -> None:
+    for measure in ("publish_latency", "end_to_end_latency", "send_delay"):
+        samples = np.concatenate([run.truth["c01", 1].latencies_ns[measure, phase] for phase in ("warm_up", "measure")])
+        bands = Counter((bucket_of(samples) >> (SUB_BUCKET_BITS - BAND_BITS)).tolist())
+        drawn: Counter[int] = Counter()
+        for (of, _, _, band), (low, high, count) in live.rows("latency_heat").items():
+            if of == measure:
+                drawn[band] += count
+                assert low <= high
+        assert drawn == bands, measure
+
+
+def test_figures_are_those_that_the_runner_makes_when_the_execution_has_ended(
+    run: SyntheticRun, live: LiveTables
+) -> None:
+    oracle, mine = tables_at_once(run.directory, EXECUTION), _tables(live, EXECUTION)
+
+    def by(rows: list[dict[str, object]], *keys: str) -> dict[object, dict[str, object]]:
+        return {tuple(r[k] for k in keys): r for r in rows}
+
+    phases, found = (
+        by(oracle["latency_per_phase"], "measure", "group"),
+        by(list(map(dict, mine["latency_per_phase"])), "measure", "group"),
+    )
+    assert found.keys() == phases.keys()
+    for key, row in phases.items():
+        assert {k: found[key][k] for k in ("count", "p50_ns", "p99_ns", "p999_ns", "negative")} == {
+            k: row[k] for k in ("count", "p50_ns", "p99_ns", "p999_ns", "negative")
+        }
+    agents = by(list(map(dict, mine["agent_health"])), "agent")
+    for key, row in by(oracle["agent_health"], "agent").items():
+        assert {k: agents[key][k] for k in ("cpu_cores_mean", "behind_max", "longest_pause_ns")} == {
+            k: row[k] for k in ("cpu_cores_mean", "behind_max", "longest_pause_ns")
+        }
+    seconds = {r["second_unix_s"]: r["p99_ns"] for r in mine["latency_per_second"]}
+    assert seconds == {r["second_unix_s"]: r["p99_ns"] for r in oracle["latency_per_second"]}
+
+
+def test_readings_are_means_and_counters_become_rates(live: LiveTables) -> None:
+    readings = live.rows("reading_per_second")
+    written = [
+        value
+        for (subject, metric, _), (value,) in readings.items()
+        if (subject, metric) == ("process:broker-1", "write_bytes_per_s")
+    ]
+    assert written == pytest.approx([7e5] * 10)
+    busy = sorted(
+        value for (subject, metric, _), (value,) in readings.items() if (subject, metric) == ("host", "cpu_busy_cores")
+    )
+    assert busy[0] == pytest.approx(0.8)
+    assert not any(metric.endswith("_total") for _, metric, _ in readings)
+
+
+def test_what_is_counted_are_the_sums_of_all_agents(live: LiveTables) -> None:
+    sums = counts(live)
+    assert sums["sent"] == sums["acknowledged"] == sums["received"] == 10 * 1000
+    assert (sums["corrupted"], sums["unexpected"]) == (3, 2)
+
+
+def test_a_live_line_is_shown_at_once_and_replaced_by_the_evidence(run: SyntheticRun, tmp_path: Path) -> None:
+    shutil.copytree(run.directory.path, copied := tmp_path / run.directory.name)
+    directory = type(run.directory)(copied)
+    evidence, aside = directory.evidence(EXECUTION), tmp_path / "aside"
+    evidence.rename(aside)
+    line = {"agent": "producer-1", "role": "producer", "group": "", "second": 1_700_000_000, "phase": "measure", "sent": 123,
+            "acknowledged": 120, "received": 0, "p99_ns": {}, "cpu_cores": 0.5}  # fmt: skip
+    file = directory.live_lines(EXECUTION)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(line) + "\n" + '{"agent": "cut off')
+    live = LiveTables(directory, EXECUTION)
+    live.poll()
+    assert live.rows("rate_per_second") == {("producer", "", 1_700_000_000): ("measure", 123, 120, 0)}
+    first = next(iter(sorted(second for _, second in _closed(aside, directory))))
+    with file.open("a") as f:
+        f.write('"}\n' + json.dumps({**line, "second": first, "sent": 1}) + "\n")
+    live.poll()
+    assert live.rows("rate_per_second")["producer", "", first][1] == 1
+    aside.rename(evidence)
+    live.poll()
+    assert live.rows("rate_per_second")["producer", "", first][1] == 1000
+    assert counts(live)["sent"] == 10 * 1000 + 123
+
+
+def _closed(evidence: Path, directory: object) -> list[tuple[str, int]]:
+    import pyarrow.parquet as pq
+
+    del directory
+    return [
+        (row["agent"], row["second_unix_s"])
+        for file in evidence.glob("activity/*.parquet")
+        for row in pq.read_table(file, columns=["agent", "second_unix_s"]).to_pylist()
+    ]
+
+
+def test_a_damaged_segment_is_counted_and_the_rest_is_shown(run: SyntheticRun, tmp_path: Path) -> None:
+    shutil.copytree(run.directory.path, copied := tmp_path / run.directory.name)
+    directory = type(run.directory)(copied)
+    (directory.evidence(EXECUTION) / "interval" / "producer-1-000009.parquet").write_bytes(b"PAR1 not at all PAR1")
+    (directory.evidence(EXECUTION) / "interval" / ".producer-1-000010.parquet.tmp").write_bytes(b"being written")
+    live = LiveTables(directory, EXECUTION)
+    live.poll()
+    assert live.unreadable == 1
+    assert live.rows("latency_heat")
+
+
+def _plain(table: dict[str, object]) -> list[tuple[object, ...]]:
+    columns = []
+    for column in table["columns"]:  # type: ignore[attr-defined]
+        runs = column.get("runs")
+        columns.append(
+            column["values"]
+            if runs is None
+            else [v for v, n in zip(runs[::2], runs[1::2], strict=True) for _ in range(n)]
+        )
+    return list(zip(*columns, strict=True))
+
+
+def test_a_reader_gets_the_rows_that_changed_since_it_looked() -> None:
+    rows = VersionedRows({"t": (("k",), ("v",))})
+    with rows.one_version():
+        rows.put("t", (1,), ("a",))
+        rows.put("t", (2,), ("b",))
+    with rows.one_version():
+        rows.put("t", (2,), ("b",))  # the same as before
+        rows.put("t", (3,), ("c",))
+    assert _plain(rows.changes(1)["t"]) == [(3, "c")]  # type: ignore[index]
+    assert _plain(rows.changes(0)["t"]) == [(1, "a"), (2, "b"), (3, "c")]  # type: ignore[index]
+    assert rows.changes(2) == {}
+    assert _plain(rows.whole()["t"]) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+def test_a_reader_that_was_away_too_long_must_take_everything_again() -> None:
+    rows = VersionedRows({"t": (("k",), ("v",))})
+    for i in range(KEPT_VERSIONS + 5):
+        with rows.one_version():
+            rows.put("t", (i,), (i,))
+    assert rows.changes(0) is None
+    assert rows.changes(rows.version - 1) is not None
