@@ -54,6 +54,7 @@ docs: setup-dev ## the generated pages of docs/ and the table in README.md
 	$(BIN)/python tools/measurements_page.py > docs/measurements.md
 	$(BIN)/python tools/lake_tables.py docs/lake.md
 	$(BIN)/python -m brokerlab.brokers.catalogue docs README.md
+	$(BIN)/python -m brokerlab.monitor.metrics_page docs/metrics.md
 
 lock: setup-dev ## make requirements*.lock again from pyproject.toml (needs uv)
 	uv pip compile -q pyproject.toml --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 -o requirements.lock

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,13 @@ def up(
     nodes: int | None = None,
     durability: str | None = None,
     security: Security | None = None,
+    settings: Mapping[str, str] | None = None,
     listener: RunListener = SILENT,
 ) -> Status:
     """Start a broker on loopback that keeps running until `down`; installs it first where necessary.
 
-    The defaults are the smallest cluster and the weakest durability it has. Returns the status, with `started`: False when
+    The defaults are the smallest cluster and the weakest durability it has; `settings` are broker_settings as in a workload.
+    Returns the status, with `started`: False when
     it was up already, and then nothing is changed.
     """
     front = registry.broker_named(broker)
@@ -54,6 +57,7 @@ def up(
     if security is not None and not set(security.asks()) <= set(front.capabilities.security):
         has = ", ".join(front.capabilities.security) or "neither TLS nor passwords"
         raise UserError(f"{broker} does not support {security.words()}", hint=f"it has {has} here")
+    _check_settings(front, _cell_without_load(broker, size, Durability(level), security, settings or {}))
     if not front.installation().installed:
         lab.install(broker, listener=listener)
     listener.stage(f"starting {broker} ({size} node{'s' if size > 1 else ''}, {level})")
@@ -63,6 +67,7 @@ def up(
         "durability": level,
         "directory": str(_directory()),
         "security": security.model_dump() if security is not None else None,
+        "settings": dict(settings or {}),
     }
     started = daemon.start(_directory(), broker, [sys.executable, "-m", "brokerlab.background"], plan)
     return {**started, "started": True}
@@ -107,7 +112,18 @@ def _size_and_level(broker: Broker, nodes: int | None, durability: str | None) -
     return size, level
 
 
-def _cell_without_load(broker: str, nodes: int, durability: Durability, security: Security | None) -> CellPlan:
+def _check_settings(broker: Broker, cell: CellPlan) -> None:
+    """Raises UserError with everything that is wrong with the settings."""
+    wrong = [p for p in broker.problems(cell) if p.field[0] == "broker_settings"] if cell.broker_settings else []
+    if wrong:
+        said = [f"{'.'.join(map(str, p.field[1:])) or 'settings'}: {p.message}" for p in wrong]
+        near = next((f"did you mean {p.nearest}?" for p in wrong if p.nearest), None)
+        raise UserError("\n".join(said), hint=near or f"the README of {broker.name} says what can be set")
+
+
+def _cell_without_load(
+    broker: str, nodes: int, durability: Durability, security: Security | None, settings: Mapping[str, str]
+) -> CellPlan:
     """A cell that asks for a cluster and for no load."""
     return CellPlan(
         cell="c00",
@@ -121,7 +137,7 @@ def _cell_without_load(broker: str, nodes: int, durability: Durability, security
         consumers=ConsumersPlan(groups=0, per_group=0, agents_per_group=0),
         phases=PhasesPlan(warm_up_s=0, measure_s=0, drain_limit_s=0),
         parameters={},
-        broker_settings={},
+        broker_settings=dict(settings),
         client_settings={},
         security=security,
     )
@@ -131,7 +147,7 @@ def _supervise() -> int:
     plan = json.loads(sys.stdin.buffer.readline())
     name, nodes, durability = plan["broker"], plan["nodes"], plan["durability"]
     security = None if plan["security"] is None else Security.model_validate(plan["security"])
-    cell = _cell_without_load(name, nodes, Durability(durability), security)
+    cell = _cell_without_load(name, nodes, Durability(durability), security, plan.get("settings", {}))
     return daemon.supervise(
         Path(plan["directory"]),
         name,

@@ -70,7 +70,7 @@ class Problem:
     message: str
     value: str | None = None
     nearest: str | None = None
-    refused: bool = False  # the file is right; the broker cannot do what it asks for
+    refused: bool = False  # the file is right; the broker or this machine cannot do what it asks for
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file

@@ -18,8 +18,10 @@ from brokerlab.secrets import redacted
 class Journal:
     """Event rows of one execution."""
 
-    def __init__(self, directory: Path, run: str, execution: ExecutionId, attempt: int = 1) -> None:
-        self._writer = SegmentWriter(directory, "runner", EVENT, attempt)
+    def __init__(
+        self, directory: Path, run: str, execution: ExecutionId, attempt: int = 1, writer: str = "runner"
+    ) -> None:
+        self._writer = SegmentWriter(directory, writer, EVENT, attempt)
         self._one_at_a_time = threading.Lock()  # faults are journalled from a thread of their own
         self._where: dict[str, list[Any]] = {"run": [run], "cell": [execution.cell], "repeat": [execution.repeat]}
 

@@ -19,7 +19,8 @@ from brokerlab.errors import AgentError, BrokerDiedError, BrokerError, DiskFullE
 from brokerlab.events import Journal
 from brokerlab.faults.injection import Injection, raise_failure
 from brokerlab.load.agents import Agents
-from brokerlab.load.live import live_text
+from brokerlab.load.late_sets import Due, LateSets
+from brokerlab.load.live import LiveLines, live_text
 from brokerlab.load.plans import agent_plans, destination_names, group_names
 from brokerlab.load.process import Event, TalkingProcess
 from brokerlab.machine.page_cache import drop
@@ -83,6 +84,7 @@ class Execution:
         self._probe: TalkingProcess | None = None
         self._faults: Injection | None = None
         self._lines: dict[str, dict[str, Any]] = {}
+        self._live_lines = LiveLines(directory.live_lines(execution))
         self._facts = CellEnvironment(broker=cell.broker, nodes=cell.nodes)
         if not cell.endpoint:  # the version of a server the user runs is among its effective settings, if it tells
             self._learn(version=self._broker.installation().version or self._broker.version)
@@ -203,8 +205,9 @@ class Execution:
         evidence = self._directory.evidence(self._execution)
         producers, consumers = agent_plans(self._plan, cell, self._execution, self._attempt, endpoint, evidence)
         self._say.stage(f"{cell.label}, {self._plan.repeat_words(self._execution)}")
-        tailing = cell.consumers.start == "tailing"
-        self._start_agents([*consumers, *producers] if tailing else producers)
+        first = [*(c for c in consumers if c.consumers is not None and not c.consumers.starts_late), *producers]
+        self._start_agents(first)
+        self._agents.prepare(consumers)
         clock = clock_pair()
         self._start_probe(clock, endpoint)
         start_ns = self._agreed_start(clock)
@@ -215,16 +218,14 @@ class Execution:
         failure = None
         drain_complete: bool | None = None
         try:
-            self._agents.set_off([p.agent for p in [*producers, *(consumers if tailing else [])]], *start_ns)
+            self._agents.set_off([p.agent for p in first], *start_ns)
             self._journal.add(events.PhaseBegun(phase=Phase.WARM_UP, start_mono_ns=start_ns[0]))
             self.note(self._facts)  # only now: a slow disk must not make the agents late
             phases = cell.phases
             if self._faults is not None:
                 self._faults.start(start_ns[0] + round(phases.warm_up_s * SECOND_NS))
             patience_s = phases.warm_up_s + phases.measure_s + cell.producers.send_timeout_s + 60
-            self._agents.wait_done([p.agent for p in producers], patience_s)
-            if not tailing:
-                self._start_after_backlog(consumers, start_ns)
+            self._wait_sent(producers, LateSets(cell, consumers, start_ns[0]), start_ns, patience_s)
             if cell.producers.messages is not None:
                 self._agents.end_measure([c.agent for c in consumers])
             if consumers:
@@ -269,14 +270,35 @@ class Execution:
         with contextlib.suppress(queue.Empty):  # a run without readings is poorer, not wrong
             said.get(timeout=PROBE_READY_S)
 
-    def _start_after_backlog(self, consumers: list[AgentPlan], start: tuple[int, int]) -> None:
-        self._journal.add(events.BacklogComplete())
-        if self._cell.machine.drop_page_cache and self._held is not None:
+    def _wait_sent(self, producers: list[AgentPlan], late: LateSets, start: tuple[int, int], within_s: float) -> None:
+        """Until producers have sent everything; sets of consumers start in between, and the last of them then."""
+        deadline = time.monotonic() + within_s
+
+        def is_due() -> bool:
+            return late.is_due(time.monotonic_ns(), self._agents.sent_bytes)
+
+        all_sent = False
+        while not all_sent:
+            left_s = max(deadline - time.monotonic(), 1.0)
+            all_sent = self._agents.wait_done([p.agent for p in producers], left_s, is_due)
+            due = late.take(time.monotonic_ns(), self._agents.sent_bytes, all_sent=all_sent)
+            if any(of.consumers.start == "after_backlog" for of in due):
+                self._journal.add(events.BacklogComplete())
+            self._start_late(due, start)
+
+    def _start_late(self, due: list[Due], start: tuple[int, int]) -> None:
+        sent_bytes = self._agents.sent_bytes
+        for of in due:
+            told = {"because": of.because, "reached": of.reached, "all_sent": of.all_sent, "sent_bytes": sent_bytes}
+            self._journal.add(events.ConsumersStarted.model_validate({"consumer_set": of.consumers.name, **told}))
+        drops = any(of.consumers.drop_page_cache or not of.consumers.name for of in due)
+        if drops and self._cell.machine.drop_page_cache and self._held is not None:
             dropped = drop(self._held.data)
             self._journal.add(events.PageCacheDropped(**vars(dropped)))
             self._note_applied(page_cache={"dropped": dropped.words()})
-        self._start_agents(consumers)
-        self._agents.set_off([c.agent for c in consumers], *start)
+        agents = [agent for of in due for agent in of.agents]
+        self._start_agents(agents)
+        self._agents.set_off([agent.agent for agent in agents], *start)
 
     def _drain(self, consumers: list[AgentPlan]) -> bool:
         self._journal.add(events.PhaseBegun(phase=Phase.DRAIN))
@@ -326,6 +348,7 @@ class Execution:
 
     def _live(self, agent: str, line: dict[str, Any]) -> None:
         self._lines[agent] = line
+        self._live_lines.add(self._agents.plans()[agent], line)
         self.progress(f"{line['phase']}: {live_text(self._lines)}")
 
     def _add_processes(self, down: TakeDown) -> None:

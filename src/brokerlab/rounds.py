@@ -14,6 +14,7 @@ from brokerlab.judge.checks import AT_ONCE, all_reasons
 from brokerlab.judge.executions import spoiler
 from brokerlab.judge.figures import figures
 from brokerlab.judge.findings import Findings
+from brokerlab.judge.tailing import of_tailing
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import RunPlan
 from brokerlab.results.at_once import tables_at_once
@@ -65,7 +66,12 @@ def spoiled(plan: RunPlan, directory: RunDirectory, execution: ExecutionId) -> R
             state=state,
             environment=directory.environment(),
             tables=tables,
-            figures=figures(tables["rate_per_second"], tables["latency_per_phase"], [], tables["agent_health"]),
+            figures=figures(
+                of_tailing(plan, tables["rate_per_second"]),
+                of_tailing(plan, tables["latency_per_phase"]),
+                [],
+                tables["agent_health"],
+            ),
         )
         reason = spoiler(r for r in all_reasons(findings, AT_ONCE) if r.repeat == execution.repeat)
         return reason if reason is not None and nothing_amiss(directory, execution) else None

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,6 +26,8 @@ from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import CellPlan, RunPlan
 from brokerlab.model.state import RunState
+from brokerlab.monitor.exporting import exporting
+from brokerlab.monitor.exports import Export
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.run_state import ENDED, LOCK_FILE, unfinished_run
 from brokerlab.rounds import Extra, extra_in_place_of, rounds
@@ -33,7 +36,15 @@ from brokerlab.secrets import redacted
 OVERHEAD_S = 12.0  # starting and stopping a cluster and its agents, for the progress bar only
 
 
-def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, java: str | None = None) -> RunDirectory:
+def run(
+    plan: RunPlan,
+    root: Path,
+    *,
+    say: RunListener,
+    fresh: bool = False,
+    java: str | None = None,
+    exports: tuple[Export, ...] = (),
+) -> RunDirectory:
     """Execute every cell and repeat of the plan and return the run directory, ready to be analyzed.
 
     An unfinished run of the same fingerprint under `root` is taken up again unless `fresh`: finished executions are
@@ -45,7 +56,8 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
         with _locked(directory.path / LOCK_FILE):
             shutil.rmtree(directory.path / "clusters", ignore_errors=True)  # of a runner that was killed
             remove_leftovers()
-            with Clusters(lambda what, to_do: say.note(f"clean-up failed: {redacted(what)}; {to_do}")) as clusters:
+            left_behind = partial(_left_behind, say)
+            with exporting(directory.path, exports, say), Clusters(left_behind) as clusters:
                 _execute_rounds(plan, directory, clusters, say)
             if not directory.environment_file.exists():
                 raise UserError(
@@ -55,6 +67,10 @@ def run(plan: RunPlan, root: Path, *, say: RunListener, fresh: bool = False, jav
             clock = facts.clock.model_copy(update={"end": clock_pair()})
             directory.write("environment.json", facts.model_copy(update={"clock": clock}))
     return directory
+
+
+def _left_behind(say: RunListener, what: str, to_do: str) -> None:
+    say.note(f"clean-up failed: {redacted(what)}; {to_do}")
 
 
 def _execute_rounds(plan: RunPlan, directory: RunDirectory, clusters: Clusters, say: RunListener) -> None:
@@ -204,7 +220,9 @@ def _holder(file: TextIO) -> str:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Tells others that this run is in progress."""
+    """Tells others that this run is in progress, and in which process."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(str(os.getpid()))
+        file.flush()
         yield

@@ -34,4 +34,4 @@ def test_damaged_inputs_do_no_harm(tmp_path: Path) -> None:
     command = [sys.executable, str(CHECK), "fuzz", "--inputs", str(INPUTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count(f"{INPUTS} inputs") == 6
+    assert done.stdout.count(f"{INPUTS} inputs") == 8

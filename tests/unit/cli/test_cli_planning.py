@@ -49,6 +49,14 @@ def test_plan_as_json_holds_plan_estimate_and_settings() -> None:
     assert said["settings"]["c01"]["driver"] == "auto"
 
 
+def test_a_broker_that_starts_slowly_and_many_partitions_take_longer_in_the_estimate() -> None:
+    fast, slow = (lab.estimate(lab.plan("steady", brokers=[name], repeats=1)).seconds for name in ("kafka", "pulsar"))
+    assert slow - fast == pytest.approx(6.0)
+    many = lab.plan("steady", brokers=["kafka"], repeats=1, overrides=["destinations.partitions=1_000"])
+    few = lab.plan("steady", brokers=["kafka"], repeats=1, overrides=["destinations.partitions=1"])
+    assert lab.estimate(many).seconds - lab.estimate(few).seconds == pytest.approx(9.99)
+
+
 def test_the_estimate_grows_with_repeats_and_knows_no_disk_for_a_closed_loop() -> None:
     one = lab.estimate(lab.plan("steady", brokers=["memory"], repeats=1))
     two = lab.estimate(lab.plan("steady", brokers=["memory"], repeats=2))

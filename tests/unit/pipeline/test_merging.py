@@ -9,10 +9,18 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokerlab.model.histogram import BUCKETS, bucket_of, lower_bound_ns, lower_bounds_ns, upper_bound_ns
+from brokerlab.model.histogram import (
+    BAND_BITS,
+    BUCKETS,
+    band_bounds_ns,
+    bucket_of,
+    lower_bound_ns,
+    lower_bounds_ns,
+    upper_bound_ns,
+)
 from brokerlab.model.quantiles import SHARES
 from brokerlab.pipeline.latency import PHASE_KEY, SECOND_KEY, merging
-from brokerlab.pipeline.merging import BAND_BITS, band_bounds_ns, bands, merge, quantiles_ns
+from brokerlab.pipeline.merging import bands, merge, quantiles_ns
 
 _SAMPLES = st.lists(st.integers(0, 1 << 40), max_size=60)
 _HISTOGRAMS = st.lists(st.tuples(st.integers(0, 3), _SAMPLES), max_size=8)  # (owner, samples) of each agent and second

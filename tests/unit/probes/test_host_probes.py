@@ -44,11 +44,15 @@ def test_memory_used_is_what_is_not_available(tmp_path: Path) -> None:
     assert values == {"memory_available_bytes": 400 * 1024, "memory_used_bytes": 600 * 1024}
 
 
-def test_loopback_bytes_come_from_the_loopback_line_only(tmp_path: Path) -> None:
+def test_loopback_bytes_count_once_and_other_interfaces_each_way(tmp_path: Path) -> None:
     file = tmp_path / "dev"
-    file.write_text("Inter-| Receive\n face |bytes\n  eth0: 77 1 0\n    lo:    3193      29    0\n")
-    [reading] = host.read_loopback(file)
-    assert reading.value == 3193
+    lo, eth = "lo: 3193 29 0 0 0 0 0 0 3193 29 0 0 0 0 0 0", "eth{}: 70 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0"
+    file.write_text(f"Inter-| Receive\n face |bytes\n  {eth.format(0)}\n    {lo}\n{eth.format(1)}\n")
+    assert {r.metric: r.value for r in host.read_network(file)} == {
+        "network_loopback_bytes_total": 3193,
+        "network_receive_bytes_total": 140,
+        "network_transmit_bytes_total": 10,
+    }
 
 
 def test_this_host_answers_with_plausible_figures(tmp_path: Path) -> None:
@@ -57,4 +61,4 @@ def test_this_host_answers_with_plausible_figures(tmp_path: Path) -> None:
     disk = {r.metric: r.value for r in host.read_disk(tmp_path)}
     assert disk["disk_free_bytes"] > 0
     assert host.read_load()[0].value >= 0
-    assert len(host.read_loopback()) == 1
+    assert "network_loopback_bytes_total" in {r.metric for r in host.read_network()}

@@ -27,13 +27,13 @@ def page(tmp_path: Path, **tables: list[dict[str, Any]]) -> str:
 
 
 def test_catching_up_is_told_with_its_exact_rate(tmp_path: Path) -> None:
-    row = {"group": "g1", "received": 100_001, "waited_s": 1.25, "took_s": 0.1, "received_per_s": 1e6,
+    row = {"group": "x-late_g1", "consumer_set": "late", "backlog": 90_000, "while_sending": True, "received": 100_001, "waited_s": 1.25, "took_s": 0.1, "received_per_s": 1e6,
            "received_bytes_per_s": 220e6, "reason": ""}  # fmt: skip
     text = page(
         tmp_path,
         catch_up=[row, row | {"received_per_s": None, "received_bytes_per_s": None, "reason": "at one instant"}],
     )
-    assert "kafka repeat 1 g1 100,001 1.25 s 100 ms 1,000,000/s 210 MiB/s" in text
+    assert "kafka repeat 1 late_g1 while producers went on 90,000 100,001 1.25 s 100 ms 1,000,000/s 210 MiB/s" in text
     assert "at one instant" in text
     assert "Catching up" not in page(tmp_path / "tailing")
 
