@@ -23,6 +23,10 @@
 /* A copy of a text. Ends the process where there is no memory for it. */
 char *bl_copied(const char *text);
 
+/* ---- clock.c, beside what border.h has of it ---- */
+int64_t bl_unix_ms(void);
+void bl_poll_until(struct pollfd *sockets, int64_t n, int64_t mono_ns);
+
 enum { BL_ACKNOWLEDGED = 0, BL_REJECTED = 1, BL_UNKNOWN = 2, BL_SENT = 3, BL_OUTCOMES = 4 };
 
 /* ---- message.c ---- */

@@ -13,6 +13,13 @@ int64_t bl_now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Coarse: what brokers are told of when a message was made. */
+int64_t bl_unix_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME_COARSE, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 /* struct sched_attr of the kernel, in its first version. */
 typedef struct {
     uint32_t size, policy;
@@ -40,4 +47,12 @@ int64_t bl_sleep_until(int64_t mono_ns) {
     struct timespec t = {mono_ns / 1000000000, mono_ns % 1000000000};
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
     return bl_now_ns();
+}
+
+/* Waits until one of the sockets is ready, or this time. */
+void bl_poll_until(struct pollfd *sockets, int64_t n, int64_t mono_ns) {
+    int64_t left_ns = mono_ns - bl_now_ns();
+    if (left_ns < 0) left_ns = 0;
+    struct timespec limit = {left_ns / 1000000000, left_ns % 1000000000};
+    ppoll(sockets, (nfds_t)n, &limit, NULL);
 }

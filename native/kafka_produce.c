@@ -4,17 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "kafka_produce.h"
-#include <poll.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#define CARE_NS 10000000    /* how often Python is asked to look after what is broken */
-#define EXPIRE_NS 100000000 /* how often what is too old is looked for */
-enum { CARE = -1 };
-/* With more requests than this under way the broker has enough to do, and answers wait until the next tick: waking up for
- * each is most of what they cost. */
-enum { PROMPT_MOST = 8 };
 
 producer *bl_produce_new(const char *client, const char **topics, int n, int partitions, const int64_t *settings) {
     producer *p = calloc(1, sizeof *p);
@@ -36,21 +26,17 @@ producer *bl_produce_new(const char *client, const char **topics, int n, int par
     return p;
 }
 
-static void free_batches(batches *q) {
-    for (batch *b; (b = batches_take(q));) batch_free(b);
-}
-
 void bl_produce_free(producer *p) {
     for (int k = 0; k < PRODUCE_CONNECTIONS; k++) {
         produce_lose(p, &p->connection[k], "closed", 0);
         free(p->connection[k].in.data);
     }
     for (int i = 0; i < p->lanes; i++) {
-        free_batches(&p->lane[i].waiting);
+        batches_free(&p->lane[i].waiting);
         if (p->lane[i].open) batch_free(p->lane[i].open);
     }
-    free_batches(&p->done);
-    free_batches(&p->spare_batches);
+    batches_free(&p->done);
+    batches_free(&p->spare_batches);
     for (request *r; (r = p->spare_requests);) {
         p->spare_requests = r->next;
         free(r->head.data);
@@ -176,17 +162,11 @@ static void work(producer *p) {
 
 /* ---------------------------------------------------------------- what the agent calls */
 
-static int64_t unix_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Takes all messages: the window is the agent's. They are sent by the next `settled`, so that the others of this tick do
  * not wait for a socket. Keys are 4 bytes each; `keys` may be NULL. */
 int64_t bl_produce_send(producer *p, const uint8_t *buffer, const int64_t *offsets, const int32_t *lengths,
                         const int32_t *partitions, const uint8_t *keys, int64_t first_index, int64_t n) {
-    int64_t now_ns = bl_now_ns(), now_ms = unix_ms();
+    int64_t now_ns = bl_now_ns(), now_ms = bl_unix_ms();
     for (int64_t i = 0; i < n; i++) {
         lane *l = &p->lane[partitions[i]];
         const uint8_t *value = buffer + offsets[i], *key = keys ? keys + 4 * i : NULL;
@@ -202,20 +182,6 @@ int64_t bl_produce_send(producer *p, const uint8_t *buffer, const int64_t *offse
     return n;
 }
 
-static int64_t report(producer *p, int64_t *indices, int32_t *codes, int64_t *at_ns, int64_t most) {
-    int64_t n = 0;
-    while (p->done.first && n < most) {
-        batch *b = p->done.first;
-        int64_t k = b->count - b->reported < most - n ? b->count - b->reported : most - n;
-        memcpy(indices + n, b->index + b->reported, (size_t)k * sizeof *indices);
-        for (int64_t i = 0; i < k; i++) codes[n + i] = b->code, at_ns[n + i] = b->at_ns;
-        b->reported += (int32_t)k;
-        n += k;
-        if (b->reported == b->count) batches_add(&p->spare_batches, batches_take(&p->done));
-    }
-    return n;
-}
-
 /* Send and receive what is possible now, and say what has settled: message number, code (0 is an acknowledgement) and
  * time. At most `most`; CARE instead, when something is to be mended. */
 int64_t bl_produce_settled(producer *p, int64_t *indices, int32_t *codes, int64_t *at_ns, int64_t most) {
@@ -226,7 +192,7 @@ int64_t bl_produce_settled(producer *p, int64_t *indices, int32_t *codes, int64_
         p->care_ns = now_ns + CARE_NS;
         return CARE;
     }
-    return report(p, indices, codes, at_ns, most);
+    return batches_report(&p->done, &p->spare_batches, indices, codes, at_ns, most);
 }
 
 /* Connections that owe an answer, but no more than in_flight_most of them. */
@@ -255,9 +221,6 @@ void bl_produce_flush(producer *p, int64_t deadline_ns) {
         work(p);
         int64_t now_ns = bl_now_ns(), n = awaited(p, INT32_MAX, polled, PRODUCE_CONNECTIONS);
         if (!p->unsettled || (!n && p->look_ns == INT64_MAX) || now_ns >= deadline_ns) return;
-        int64_t until_ns = p->look_ns < deadline_ns ? p->look_ns : deadline_ns;
-        int64_t left = until_ns > now_ns ? until_ns - now_ns : 0;
-        struct timespec limit = {left / 1000000000, left % 1000000000};
-        ppoll(polled, (nfds_t)n, &limit, NULL);
+        bl_poll_until(polled, n, p->look_ns < deadline_ns ? p->look_ns : deadline_ns);
     }
 }

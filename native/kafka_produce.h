@@ -6,7 +6,7 @@
 #ifndef BROKERLAB_KAFKA_PRODUCE_H
 #define BROKERLAB_KAFKA_PRODUCE_H
 
-#include "brokerlab.h"
+#include "batches.h"
 #include "kafka_bytes.h"
 #include <sys/uio.h>
 
@@ -14,30 +14,10 @@ enum { PRODUCE_CONNECTIONS = 64 };
 /* librdkafka's numbers for what no broker said; brokers' own codes are positive. */
 enum { PRODUCE_TRANSPORT = -195, PRODUCE_TIMED_OUT = -192 };
 
-/* Messages of one partition on their way: being filled, waiting, in a request, or done. */
-typedef struct batch {
-    struct batch *next;
-    uint8_t *data; /* the record batch as it is sent */
-    size_t size, capacity;
-    int64_t *index; /* the number of each message */
-    int32_t count, index_capacity, reported, lane, attempts;
-    int32_t code;                      /* how it ended, and when */
-    int64_t made_ns, at_ns;            /* made: when its first message was taken */
-    int64_t first_unix_ms, last_unix_ms;
-} batch;
-
-typedef struct {
-    batch *first, *last;
-} batches;
-
 batch *batch_new(batches *spare, int32_t lane, int64_t now_ns, int64_t unix_ms);
 int batch_append(batch *, int64_t most, const uint8_t *value, int32_t bytes, const uint8_t *key, int64_t index,
                  int64_t unix_ms);
 void batch_seal(batch *);
-void batch_free(batch *);
-void batches_add(batches *, batch *);
-batch *batches_take(batches *);
-void batches_put_first(batches *to, batches *before);
 
 typedef struct {
     batches waiting; /* sealed, in order */

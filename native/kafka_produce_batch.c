@@ -1,45 +1,16 @@
 /* Kafka's record batches (magic 2) as a producer makes them. The layout is in Kafka's documentation, "message format". */
 #include "kafka_produce.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { HEADER = BL_BATCH_HEADER_BYTES, AT_LENGTH = 8, AT_EPOCH = 12, AT_MAGIC = 16, AT_CRC = 17, AT_ATTRIBUTES = 21 };
 enum { AT_LAST_DELTA = 23, AT_FIRST_MS = 27, AT_LAST_MS = 35, AT_PRODUCER = 43, AT_COUNT = 57 };
-enum { FIRST_CAPACITY = 32 << 10, FIRST_MESSAGES = 256 };
+
 batch *batch_new(batches *spare, int32_t lane, int64_t now_ns, int64_t unix_ms) {
-    batch *b = batches_take(spare);
-    if (!b) {
-        b = calloc(1, sizeof *b);
-        if (!b) abort();
-    }
-    b->next = NULL;
-    b->size = HEADER;
-    b->count = b->reported = b->attempts = b->code = 0;
-    b->lane = lane;
-    b->made_ns = now_ns;
-    b->first_unix_ms = b->last_unix_ms = unix_ms;
+    batch *b = batch_take(spare, lane, HEADER, now_ns);
+    b->from = 0; /* the header is written when it is sealed */
+    b->kafka.attempts = 0;
+    b->kafka.first_unix_ms = b->kafka.last_unix_ms = unix_ms;
     return b;
-}
-
-void batch_free(batch *b) {
-    free(b->data);
-    free(b->index);
-    free(b);
-}
-
-static void make_room(batch *b, size_t want) {
-    if (b->capacity - b->size < want || !b->capacity) {
-        size_t grown = b->capacity ? b->capacity : FIRST_CAPACITY;
-        while (grown < b->size + want) grown *= 2;
-        b->data = realloc(b->data, grown);
-        if (!b->data) abort();
-        b->capacity = grown;
-    }
-    if (b->count == b->index_capacity) {
-        b->index_capacity = b->index_capacity ? 2 * b->index_capacity : FIRST_MESSAGES;
-        b->index = realloc(b->index, (size_t)b->index_capacity * sizeof *b->index);
-        if (!b->index) abort();
-    }
 }
 
 /* A number of variable length, zigzag. */
@@ -61,11 +32,11 @@ static inline int number_bytes(int64_t value) {
  * The key, if any, is 4 bytes. */
 int batch_append(batch *b, int64_t most, const uint8_t *value, int32_t bytes, const uint8_t *key, int64_t index,
                  int64_t unix_ms) {
-    int64_t later_ms = unix_ms - b->first_unix_ms;
+    int64_t later_ms = unix_ms - b->kafka.first_unix_ms;
     int64_t length = 1 + number_bytes(later_ms) + number_bytes(b->count) + (key ? 5 : 1) + number_bytes(bytes) + bytes + 1;
     int64_t record_bytes = number_bytes(length) + length;
     if (b->count && (int64_t)b->size + record_bytes > most) return 0;
-    make_room(b, (size_t)record_bytes);
+    batch_make_room(b, (size_t)record_bytes);
     uint8_t *at = number(b->data + b->size, length);
     *at++ = 0; /* attributes */
     at = number(at, later_ms);
@@ -81,7 +52,7 @@ int batch_append(batch *b, int64_t most, const uint8_t *value, int32_t bytes, co
     *at++ = 0; /* headers */
     b->size = (size_t)(at - b->data);
     b->index[b->count++] = index;
-    if (unix_ms > b->last_unix_ms) b->last_unix_ms = unix_ms;
+    if (unix_ms > b->kafka.last_unix_ms) b->kafka.last_unix_ms = unix_ms;
     return 1;
 }
 
@@ -98,39 +69,11 @@ void batch_seal(batch *b) {
     at[AT_MAGIC] = 2;
     put(at + AT_ATTRIBUTES, 0, 2);
     put(at + AT_LAST_DELTA, b->count - 1, 4);
-    put(at + AT_FIRST_MS, b->first_unix_ms, 8);
-    put(at + AT_LAST_MS, b->last_unix_ms, 8);
+    put(at + AT_FIRST_MS, b->kafka.first_unix_ms, 8);
+    put(at + AT_LAST_MS, b->kafka.last_unix_ms, 8);
     memset(at + AT_PRODUCER, 0xff, 14); /* no producer id, epoch or sequence: not idempotent */
     put(at + AT_COUNT, b->count, 4);
     put(at + AT_CRC, bl_crc32c(at + AT_ATTRIBUTES, (int64_t)b->size - AT_ATTRIBUTES, 0), 4);
-}
-
-/* ---------------------------------------------------------------- queues of them */
-
-void batches_add(batches *q, batch *b) {
-    b->next = NULL;
-    if (q->last)
-        q->last->next = b;
-    else
-        q->first = b;
-    q->last = b;
-}
-
-batch *batches_take(batches *q) {
-    batch *b = q->first;
-    if (!b) return NULL;
-    q->first = b->next;
-    if (!q->first) q->last = NULL;
-    return b;
-}
-
-/* All of `before`, in their order, in front; `before` is empty then. */
-void batches_put_first(batches *to, batches *before) {
-    if (!before->first) return;
-    before->last->next = to->first;
-    if (!to->last) to->last = before->last;
-    to->first = before->first;
-    before->first = before->last = NULL;
 }
 
 /* A batch made at once, for tests: its bytes and, returned, how many. */

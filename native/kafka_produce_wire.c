@@ -49,7 +49,7 @@ static int is_retried(int32_t code) {
 static void answered(producer *p, batch *b, int32_t code, int64_t now_ns) {
     lane *l = &p->lane[b->lane];
     int again = is_retried(code);
-    if (again && b->attempts++ < p->retries) {
+    if (again && b->kafka.attempts++ < p->retries) {
         batches_add(&l->again, b);
         p->tried_again = 1;
         l->not_before_ns = now_ns + p->backoff_ns;

@@ -1,51 +1,21 @@
 /* Batches of messages as Pulsar's producers make them: each message behind its SingleMessageMetadata, all of them behind
  * one MessageMetadata with a checksum. Without batching a message is the whole payload. */
 #include "pulsar_produce.h"
-#include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_ROOM = 512, FIRST_CAPACITY = 32 << 10, FIRST_MESSAGES = 256 };
+enum { HEAD_ROOM = 512 };
 enum { KEY_MOST = 11 }; /* a number of 32 bits in decimal */
 _Static_assert(PULSAR_NAME_MOST + 128 < HEAD_ROOM, "the head must fit in front of the messages");
 
 batch *pulsar_batch_new(batches *spare, int32_t lane, int64_t now_ns) {
-    batch *b = pulsar_batches_take(spare);
-    if (!b) {
-        b = calloc(1, sizeof *b);
-        if (!b) abort();
-    }
-    b->next = NULL;
-    b->from = b->size = HEAD_ROOM;
-    b->count = b->reported = b->code = b->orphan = b->key_bytes = 0;
-    b->lane = lane;
-    b->made_ns = now_ns;
+    batch *b = batch_take(spare, lane, HEAD_ROOM, now_ns);
+    b->pulsar.orphan = b->pulsar.key_bytes = 0;
     return b;
-}
-
-void pulsar_batch_free(batch *b) {
-    free(b->data);
-    free(b->index);
-    free(b);
-}
-
-static void make_room(batch *b, size_t want) {
-    if (!b->capacity || b->capacity - b->size < want) {
-        size_t grown = b->capacity ? b->capacity : FIRST_CAPACITY;
-        while (grown < b->size + want) grown *= 2;
-        b->data = realloc(b->data, grown);
-        if (!b->data) abort();
-        b->capacity = grown;
-    }
-    if (b->count == b->index_capacity) {
-        b->index_capacity = b->index_capacity ? 2 * b->index_capacity : FIRST_MESSAGES;
-        b->index = realloc(b->index, (size_t)b->index_capacity * sizeof *b->index);
-        if (!b->index) abort();
-    }
 }
 
 /* Only the number of a message that is not sent. */
 void pulsar_batch_note(batch *b, int64_t index) {
-    make_room(b, 0);
+    batch_make_room(b, 0);
     b->index[b->count++] = index;
 }
 
@@ -69,7 +39,7 @@ int pulsar_batch_append(batch *b, int64_t most, int batching, const uint8_t *val
     uint8_t about[4 + 2 + KEY_MOST + PULSAR_NUMBER_MOST], *at = about + 4;
     if (b->count && (int64_t)(b->size - HEAD_ROOM) + bytes + (int64_t)sizeof about > most) return 0;
     if (!batching) {
-        if (key) b->key_bytes = key_text(key, b->key);
+        if (key) b->pulsar.key_bytes = key_text(key, b->pulsar.key);
         at = about;
     } else {
         if (key) {
@@ -81,7 +51,7 @@ int pulsar_batch_append(batch *b, int64_t most, int batching, const uint8_t *val
         pulsar_put_big32(about, (uint32_t)(at - about - 4));
     }
     size_t head = (size_t)(at - about);
-    make_room(b, head + (size_t)bytes);
+    batch_make_room(b, head + (size_t)bytes);
     memcpy(b->data + b->size, about, head);
     memcpy(b->data + b->size + head, value, (size_t)bytes);
     b->size += head + (size_t)bytes;
@@ -102,7 +72,7 @@ void pulsar_batch_address(batch *b, int batching, uint64_t producer, const char 
     m = put_text(m, 1, name, strlen(name));
     m = pulsar_put_number(m, 2, sequence);
     m = pulsar_put_number(m, 3, (uint64_t)unix_ms);
-    if (b->key_bytes) m = put_text(m, 6, b->key, (size_t)b->key_bytes);
+    if (b->pulsar.key_bytes) m = put_text(m, 6, b->pulsar.key, (size_t)b->pulsar.key_bytes);
     if (batching) m = pulsar_put_number(m, 11, (uint64_t)b->count);
     f = pulsar_put_number(f, 1, producer);
     f = pulsar_put_number(f, 2, sequence);
@@ -111,7 +81,7 @@ void pulsar_batch_address(batch *b, int batching, uint64_t producer, const char 
     size_t metadata_bytes = (size_t)(m - metadata), command_bytes = (size_t)(c - command);
     size_t head = 4 + 4 + command_bytes + 2 + 4 + 4 + metadata_bytes;
     b->from = HEAD_ROOM - head;
-    b->sequence = sequence;
+    b->pulsar.sequence = sequence;
     uint8_t *at = pulsar_put_big32(b->data + b->from, (uint32_t)(b->size - b->from - 4));
     at = pulsar_put_big32(at, (uint32_t)command_bytes);
     memcpy(at, command, command_bytes);
@@ -120,23 +90,4 @@ void pulsar_batch_address(batch *b, int batching, uint64_t producer, const char 
     uint8_t *summed = pulsar_put_big32(at + 4, (uint32_t)metadata_bytes) - 4;
     memcpy(summed + 4, metadata, metadata_bytes);
     pulsar_put_big32(at, bl_crc32c(summed, (int64_t)(b->data + b->size - summed), 0));
-}
-
-/* ---------------------------------------------------------------- queues of them */
-
-void pulsar_batches_add(batches *q, batch *b) {
-    b->next = NULL;
-    if (q->last)
-        q->last->next = b;
-    else
-        q->first = b;
-    q->last = b;
-}
-
-batch *pulsar_batches_take(batches *q) {
-    batch *b = q->first;
-    if (!b) return NULL;
-    q->first = b->next;
-    if (!q->first) q->last = NULL;
-    return b;
 }

@@ -2,20 +2,11 @@
  * is sent when it is full or has lingered. One thread, the agent's own: nothing is handed over and no thread is woken. */
 #define _GNU_SOURCE
 #include "pulsar_produce.h"
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define CARE_NS 10000000    /* how often Python is asked to look after what is broken */
-#define EXPIRE_NS 100000000 /* how often what is too old is looked for */
-#define IDLE_NS 10000000    /* how often a connection over which no answer is awaited is looked at */
-enum { CARE = -1 };
-/* With more batches than this under way the broker has enough to do, and answers wait until the next tick: waking up for
- * each is most of what they cost. */
-enum { PROMPT_MOST = 8 };
+#define IDLE_NS 10000000 /* how often a connection over which no answer is awaited is looked at */
 
 /* settings: linger in ns; most bytes and messages of a batch; whether there are batches; most bytes of a message;
  * after how many ns a message is given up. No lane has a connection yet. */
@@ -33,21 +24,17 @@ producer *bl_pulsar_sender_new(int lanes, const int64_t *settings) {
     return p;
 }
 
-static void free_batches(batches *q) {
-    for (batch *b; (b = pulsar_batches_take(q));) pulsar_batch_free(b);
-}
-
 void bl_pulsar_sender_free(producer *p) {
     for (int k = 0; k < PULSAR_CONNECTIONS; k++) {
         pulsar_drop(p, &p->connection[k], "closed", 0);
         pulsar_free(&p->connection[k].link);
     }
     for (int i = 0; i < p->lanes; i++) {
-        free_batches(&p->lane[i].waiting);
-        if (p->lane[i].open) pulsar_batch_free(p->lane[i].open);
+        batches_free(&p->lane[i].waiting);
+        if (p->lane[i].open) batch_free(p->lane[i].open);
     }
-    free_batches(&p->done);
-    free_batches(&p->spare);
+    batches_free(&p->done);
+    batches_free(&p->spare);
     free(p->lane);
     free(p);
 }
@@ -72,7 +59,7 @@ int bl_pulsar_sender_attach(producer *p, int fd, const uint8_t *read, int64_t by
         l->connection = number;
         p->down--;
         snprintf(l->name, sizeof l->name, "%s", names[i]);
-        for (batch *b; (b = pulsar_batches_take(&l->waiting));) pulsar_begin(p, l, b);
+        for (batch *b; (b = batches_take(&l->waiting));) pulsar_begin(p, l, b);
     }
     p->look_ns = 0;
     return 1;
@@ -113,7 +100,7 @@ static batch *take_open(producer *p, lane *l) {
 static void seal_open(producer *p, lane *l) {
     batch *b = take_open(p, l);
     if (l->connection < 0)
-        pulsar_batches_add(&l->waiting, b);
+        batches_add(&l->waiting, b);
     else
         pulsar_begin(p, l, b);
 }
@@ -137,7 +124,7 @@ static void seal_lingered(producer *p, int64_t now_ns) {
 
 static void give_up(producer *p, batches *of, int64_t before_ns, int64_t now_ns, int *in_flight) {
     while (of->first && of->first->made_ns < before_ns) {
-        pulsar_finish(p, pulsar_batches_take(of), PULSAR_TIMED_OUT, now_ns);
+        pulsar_finish(p, batches_take(of), PULSAR_TIMED_OUT, now_ns);
         if (in_flight) --*in_flight;
     }
 }
@@ -202,20 +189,6 @@ int64_t bl_pulsar_send(producer *p, const uint8_t *buffer, const int64_t *offset
     return n;
 }
 
-static int64_t report(producer *p, int64_t *indices, int32_t *codes, int64_t *at_ns, int64_t most) {
-    int64_t n = 0;
-    while (p->done.first && n < most) {
-        batch *b = p->done.first;
-        int64_t k = b->count - b->reported < most - n ? b->count - b->reported : most - n;
-        memcpy(indices + n, b->index + b->reported, (size_t)k * sizeof *indices);
-        for (int64_t i = 0; i < k; i++) codes[n + i] = b->code, at_ns[n + i] = b->at_ns;
-        b->reported += (int32_t)k;
-        n += k;
-        if (b->reported == b->count) pulsar_batches_add(&p->spare, pulsar_batches_take(&p->done));
-    }
-    return n;
-}
-
 /* Send and receive what is possible now, and say what has settled: message number, code (0 is an acknowledgement) and
  * time. At most `most`; CARE instead, when a lane has no connection. */
 int64_t bl_pulsar_settled(producer *p, int64_t *indices, int32_t *codes, int64_t *at_ns, int64_t most) {
@@ -226,7 +199,7 @@ int64_t bl_pulsar_settled(producer *p, int64_t *indices, int32_t *codes, int64_t
         p->care_ns = now_ns + CARE_NS;
         return CARE;
     }
-    return report(p, indices, codes, at_ns, most);
+    return batches_report(&p->done, &p->spare, indices, codes, at_ns, most);
 }
 
 /* Connections that owe an answer, unless they owe more than in_flight_most, and those that have something unwritten. */
@@ -258,9 +231,6 @@ void bl_pulsar_sender_flush(producer *p, int64_t deadline_ns) {
         work(p);
         int64_t now_ns = bl_now_ns(), n = awaited(p, INT32_MAX, polled, PULSAR_CONNECTIONS);
         if (!p->unsettled || (!n && p->look_ns == INT64_MAX) || now_ns >= deadline_ns) return;
-        int64_t until_ns = p->look_ns < deadline_ns ? p->look_ns : deadline_ns;
-        int64_t left = until_ns > now_ns ? until_ns - now_ns : 0;
-        struct timespec limit = {left / 1000000000, left % 1000000000};
-        ppoll(polled, (nfds_t)n, &limit, NULL);
+        bl_poll_until(polled, n, p->look_ns < deadline_ns ? p->look_ns : deadline_ns);
     }
 }

@@ -3,29 +3,12 @@
 #ifndef BROKERLAB_PULSAR_PRODUCE_H
 #define BROKERLAB_PULSAR_PRODUCE_H
 
+#include "batches.h"
 #include "pulsar.h"
 
 enum { PULSAR_NAME_MOST = 255 };
 /* Codes of what no broker said; a broker's own ServerError is its number plus one, since 0 is an acknowledgement. */
 enum { PULSAR_LOST = -1, PULSAR_TIMED_OUT = -2, PULSAR_TOO_LARGE = -3 };
-
-/* Messages of one lane on their way: being filled, waiting, being written, written, or done. */
-typedef struct pulsar_batch {
-    struct pulsar_batch *next;
-    uint8_t *data; /* room for the head, then the messages; the frame is data[from, size) */
-    size_t from, size, capacity;
-    int64_t *index; /* the number of each message */
-    int32_t count, index_capacity, reported, lane;
-    int32_t code, orphan;     /* how it ended; orphan: its producer is gone, and half of it is written */
-    int64_t made_ns, at_ns;   /* made: when its first message was taken */
-    uint64_t sequence;
-    int32_t key_bytes; /* of a message that travels without a batch */
-    uint8_t key[12];
-} batch;
-
-typedef struct {
-    batch *first, *last;
-} batches;
 
 batch *pulsar_batch_new(batches *spare, int32_t lane, int64_t now_ns);
 int pulsar_batch_append(batch *, int64_t most, int batching, const uint8_t *value, int32_t bytes, const uint8_t *key,
@@ -33,9 +16,6 @@ int pulsar_batch_append(batch *, int64_t most, int batching, const uint8_t *valu
 void pulsar_batch_note(batch *, int64_t index);
 void pulsar_batch_address(batch *, int batching, uint64_t producer, const char *name, uint64_t sequence,
                           int64_t unix_ms);
-void pulsar_batch_free(batch *);
-void pulsar_batches_add(batches *, batch *);
-batch *pulsar_batches_take(batches *);
 
 typedef struct lane {
     struct lane *older, *newer; /* among lanes with an open batch, by the time of its first message */

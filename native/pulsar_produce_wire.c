@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 
 enum { PIECES_AT_ONCE = 64 };
 enum { CHECKSUM_ERROR = 9, TOPIC_TERMINATED = 15, NOT_ALLOWED = 22 }; /* of PulsarApi.proto's ServerError */
@@ -16,34 +15,28 @@ enum { CHECKSUM_ERROR = 9, TOPIC_TERMINATED = 15, NOT_ALLOWED = 22 }; /* of Puls
 void pulsar_finish(producer *p, batch *b, int32_t code, int64_t at_ns) {
     b->code = code;
     b->at_ns = at_ns;
-    pulsar_batches_add(&p->done, b);
+    batches_add(&p->done, b);
     p->unsettled -= b->count;
 }
 
 /* ---------------------------------------------------------------- writing */
 
-static int64_t unix_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* A sealed batch of a lane that has a connection: it is written when the connection takes it. */
 void pulsar_begin(producer *p, lane *l, batch *b) {
-    pulsar_batch_address(b, p->batching, (uint64_t)b->lane + 1, l->name, l->sequence, unix_ms());
+    pulsar_batch_address(b, p->batching, (uint64_t)b->lane + 1, l->name, l->sequence, bl_unix_ms());
     l->sequence += (uint64_t)b->count;
-    pulsar_batches_add(&p->connection[l->connection].unwritten, b);
+    batches_add(&p->connection[l->connection].unwritten, b);
 }
 
 /* The first batch is written whole. */
 static void pass_on(producer *p, connection *c, int64_t now_ns) {
-    batch *b = pulsar_batches_take(&c->unwritten);
+    batch *b = batches_take(&c->unwritten);
     c->written = 0;
-    if (b->orphan) {
+    if (b->pulsar.orphan) {
         pulsar_finish(p, b, PULSAR_LOST, now_ns);
         return;
     }
-    pulsar_batches_add(&p->lane[b->lane].in_flight, b);
+    batches_add(&p->lane[b->lane].in_flight, b);
     c->in_flight++;
 }
 
@@ -106,17 +99,17 @@ void pulsar_write(producer *p, connection *c, int64_t now_ns) {
  * written whole where the connection stays, since the next frame follows it. */
 static void close_lane(producer *p, connection *c, int32_t number, int stays, int64_t now_ns) {
     lane *l = &p->lane[number];
-    for (batch *b; (b = pulsar_batches_take(&l->in_flight)); c->in_flight--) pulsar_finish(p, b, PULSAR_LOST, now_ns);
+    for (batch *b; (b = batches_take(&l->in_flight)); c->in_flight--) pulsar_finish(p, b, PULSAR_LOST, now_ns);
     batches others = {NULL, NULL};
     size_t written = c->written;
-    for (batch *b; (b = pulsar_batches_take(&c->unwritten)); written = 0) {
+    for (batch *b; (b = batches_take(&c->unwritten)); written = 0) {
         if (b->lane != number)
-            pulsar_batches_add(&others, b);
-        else if (!written && !b->orphan)
-            pulsar_batches_add(&l->waiting, b);
+            batches_add(&others, b);
+        else if (!written && !b->pulsar.orphan)
+            batches_add(&l->waiting, b);
         else if (stays) {
-            b->orphan = 1;
-            pulsar_batches_add(&others, b);
+            b->pulsar.orphan = 1;
+            batches_add(&others, b);
         } else {
             pulsar_finish(p, b, PULSAR_LOST, now_ns);
             c->written = 0; /* of those that are left nothing is */
@@ -134,7 +127,7 @@ void pulsar_drop(producer *p, connection *c, const char *why, int64_t now_ns) {
     pulsar_lose(&c->link, why);
     for (int32_t i = 0; i < p->lanes; i++)
         if (p->lane[i].connection == number) close_lane(p, c, i, 0, now_ns);
-    for (batch *b; (b = pulsar_batches_take(&c->unwritten));) pulsar_finish(p, b, PULSAR_LOST, now_ns); /* orphans */
+    for (batch *b; (b = batches_take(&c->unwritten));) pulsar_finish(p, b, PULSAR_LOST, now_ns); /* orphans */
     c->written = 0;
     c->in_flight = 0;
 }
@@ -155,10 +148,10 @@ static void on_receipt(producer *p, connection *c, pulsar_reader command, int64_
     if (number < 0) return;
     batches *open = &p->lane[number].in_flight;
     uint64_t sequence = pulsar_number(command, 2, UINT64_MAX);
-    if (open->first && sequence == open->first->sequence) {
-        pulsar_finish(p, pulsar_batches_take(open), 0, now_ns);
+    if (open->first && sequence == open->first->pulsar.sequence) {
+        pulsar_finish(p, batches_take(open), 0, now_ns);
         c->in_flight--;
-    } else if (sequence >= p->lane[number].sequence || (open->first && sequence > open->first->sequence))
+    } else if (sequence >= p->lane[number].sequence || (open->first && sequence > open->first->pulsar.sequence))
         pulsar_drop(p, c, "a receipt for what was not sent", now_ns);
 }
 
@@ -174,9 +167,9 @@ static void on_error(producer *p, connection *c, pulsar_reader command, int64_t 
     if (number < 0) return;
     uint64_t sequence = pulsar_number(command, 2, UINT64_MAX), error = pulsar_number(command, 3, 0);
     batches kept = {NULL, NULL}, *open = &p->lane[number].in_flight;
-    for (batch *b; (b = pulsar_batches_take(open));) {
-        if (b->sequence != sequence) {
-            pulsar_batches_add(&kept, b);
+    for (batch *b; (b = batches_take(open));) {
+        if (b->pulsar.sequence != sequence) {
+            batches_add(&kept, b);
             continue;
         }
         pulsar_finish(p, b, error < 1000 ? (int32_t)error + 1 : PULSAR_LOST, now_ns);
