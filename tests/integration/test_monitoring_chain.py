@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from stack_load import NODE, Watched, eventually, watched_kafka
 
 from brokerlab.monitor.grafana.dashboards import dashboards
@@ -23,7 +24,7 @@ from brokerlab.monitor.stacks.asking import Series, graphite, prometheus
 from brokerlab.monitor.stacks.tables import beans_by_group
 from brokerlab.results.directory import RunDirectory
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 BROKERLAB = [sys.executable, "-m", "brokerlab.cli.main"]
 RATE_PER_S = 400
 WORKLOAD = f"""
@@ -52,6 +53,9 @@ class Story:
 
     watched: Watched
     run: RunDirectory
+    began_unix_s: float
+    count_before: float  # of messages that Kafka took in, out of Graphite
+    commits: int = 0  # records that groups wrote meanwhile
     empty: list[tuple[str, str, str]] = field(default_factory=list)
 
 
@@ -106,6 +110,24 @@ def unexpected(empty: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     return [one for one in empty if SHOWN.fullmatch(one[0]) and one[:2] not in EMPTY]
 
 
+def committed(address: str) -> int:
+    """Records in Kafka's topic of group offsets. The broker counts what groups commit among the messages it takes in."""
+    client = Consumer({"bootstrap.servers": address, "group.id": "unused", "broker.address.family": "v4"})
+    try:
+        topic = client.list_topics(timeout=60).topics.get("__consumer_offsets")
+        numbers = topic.partitions if topic is not None else ()
+        return sum(
+            client.get_watermark_offsets(TopicPartition("__consumer_offsets", n), timeout=60)[1] for n in numbers
+        )
+    finally:
+        client.close()
+
+
+def newest_count(watched: Watched) -> float | None:
+    points = [point for one in graphite(watched.graphite_url, COUNT) for point in one.points]
+    return max(points)[1] if points else None
+
+
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     directory = tmp_path_factory.mktemp("chain")
@@ -113,13 +135,14 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     with watched_kafka(directory) as watched:
         address, port = watched.cluster.endpoint().addresses[0], free_port()
         carbon = watched.status("graphite")["addresses"]["carbon"]
-        eventually("a first count", lambda: any(one.points for one in graphite(watched.graphite_url, COUNT)))
+        eventually("a first count", lambda: newest_count(watched) is not None)
+        story = Story(watched, RunDirectory(directory), time.time(), newest_count(watched) or 0.0)
+        committed_before = committed(address)
         with monitoring(address, port, directory / "monitored"):
             watched.scrape_too(f"monitor=127.0.0.1:{port}")
             command = [*BROKERLAB, "run", str(directory / "w.yaml"), "--endpoint", f"kafka={address}", "--no-lake"]
             command += ["--runs", str(directory / "runs"), "--export", f"graphite={carbon},prometheus"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-                story = Story(watched, RunDirectory(directory))
                 loaded = 'sum(rate(messaging_client_sent_messages_total{cell="c01"}[20s])) > 0'
                 eventually("the load", lambda: prometheus(watched.prometheus_url, loaded), 250)
                 until = time.monotonic() + 60
@@ -131,6 +154,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         (path,) = (directory / "runs").glob("*/plan.json")
         story.run = RunDirectory(path.parent)
         assert story.run.verdict() is not None, said
+        story.commits = committed(address) - committed_before
         yield story
 
 
@@ -157,3 +181,22 @@ def test_the_one_minute_rate_is_that_of_our_own_counts(story: Story) -> None:
             assert min(near) - 0.02 * RATE_PER_S <= rate <= max(near) + 0.02 * RATE_PER_S, second
             compared += 1
     assert compared >= 50
+
+
+def test_the_count_of_messages_is_what_was_sent_and_what_groups_committed(story: Story) -> None:
+    (delivery,) = table(story.run, "delivery")
+    wanted = story.count_before + int(str(delivery["sent"])) + story.commits
+    assert int(str(delivery["sent"])) == RATE_PER_S * 80
+    eventually(f"{wanted:,.0f} messages in Graphite", lambda: newest_count(story.watched) == wanted)
+    in_prometheus = f'{KAFKA["messages_in_total"].prometheus}{{node="{NODE}"}}'
+    ((_, count),) = prometheus(story.watched.prometheus_url, in_prometheus)[0].points
+    assert count == wanted
+
+
+def test_a_quarter_of_an_hour_has_all_of_its_points(story: Story) -> None:
+    """A point a second, through a load and after it; the newest seconds may still be on their way."""
+    seconds, on_its_way = 900, 15
+    time.sleep(max(0.0, story.began_unix_s + seconds + on_its_way + 5 - time.time()))
+    until = int(time.time()) - on_its_way
+    (count,) = graphite(story.watched.graphite_url, COUNT, begin=str(until - seconds), until=str(until))
+    assert len(count.points) == seconds
