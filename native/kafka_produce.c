@@ -116,7 +116,8 @@ static void send_what_is_ready(producer *p, int64_t now_ns) {
         if (c->fd < 0) continue;
         int more = 1; /* where no answer is waited for (acks=0), as long as the socket takes all there is */
         while (more && c->fd >= 0) {
-            for (more = 0; c->in_flight < p->in_flight_most && request_what_is_ready(p, k, now_ns, &next_ns);) more = 1;
+            more = c->in_flight > 0; /* what was not written before may have kept others from being asked for */
+            while (c->in_flight < p->in_flight_most && request_what_is_ready(p, k, now_ns, &next_ns)) more = 1;
             produce_flush(p, c, now_ns);
             more = more && !c->in_flight;
         }

@@ -30,6 +30,7 @@ void damage(dice *, input *);
 /* ---- wire.c: in the place of a socket, the clock and waiting ---- */
 enum { WIRE_FD = 1000 };
 void wire_feed(dice *, const input *); /* to be received in pieces of any length */
+void wire_slow_down(void);             /* until it is fed again, sockets take a part of what is sent, or nothing */
 size_t wire_left(void);
 
 /* ---- targets ---- */

@@ -1,5 +1,8 @@
 /* Kafka's answers to fetches and to produce requests. */
 #include "fuzz.h"
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { TOPICS = 2, PARTITIONS = 2, LANES = TOPICS * PARTITIONS, MOST = 8, TURNS = 64 };
 static const char *topics[TOPICS] = {"a", "long-name"};
@@ -97,10 +100,20 @@ static void make_produce(dice *d, input *to) {
     }
 }
 
-/* Two requests of all partitions are under way when the answers come. */
+/* Something that waits must have a socket or a time to wait for, however little the sockets take. */
+static void check_wakes(const bl_kafka_sender *p) {
+    struct pollfd sockets[4];
+    int64_t wake_ns;
+    if (!bl_produce_unsettled(p) || bl_produce_watch(p, sockets, 4, &wake_ns) || wake_ns < INT64_MAX) return;
+    fprintf(stderr, "messages wait, and nothing wakes the producer\n");
+    abort();
+}
+
+/* Two requests of all partitions are under way when the answers come; with acks=0 none come, and more is sent. */
 static int64_t feed_produce(dice *d, const input *in) {
     static const uint8_t value[64] = "the value of a message";
-    const int64_t settings[] = {dice_below(d, 16) ? -1 : 0, 0, 1 << 16, 100, 5, 1 << 20, 30000, 60000000000, dice_below(d, 3), 1000000};
+    int64_t acks = dice_below(d, 16) ? -1 : 0;
+    const int64_t settings[] = {acks, 0, 1 << 16, acks ? 100 : 1, 5, 1 << 20, 30000, 60000000000, dice_below(d, 3), 1000000};
     int64_t offsets[LANES] = {0}, indices[LANES * 4], at_ns[LANES * 4], understood = 0;
     int32_t lengths[LANES], partitions[LANES], codes[LANES * 4];
     bl_kafka_sender *p = bl_produce_new("fuzz", topics, TOPICS, PARTITIONS, settings);
@@ -112,12 +125,14 @@ static int64_t feed_produce(dice *d, const input *in) {
     }
     input nothing = {.bytes = 0};
     wire_feed(d, &nothing);
-    for (int64_t n = 0; n < 2; n++) {
+    if (!acks) wire_slow_down();
+    for (int64_t n = 0; n < (acks ? 2 : 40); n++) {
         bl_produce_send(p, value, offsets, lengths, partitions, NULL, n * LANES, LANES);
         bl_produce_settled(p, indices, codes, at_ns, LANES);
+        check_wakes(p);
     }
     wire_feed(d, in);
-    for (int turn = 0; turn < TURNS && (bl_produce_unsettled(p) || !settings[0]); turn++) {
+    for (int turn = 0; turn < TURNS && (bl_produce_unsettled(p) || !acks); turn++) {
         int64_t n = bl_produce_settled(p, indices, codes, at_ns, 1 + dice_below(d, LANES * 4));
         if (n > 0) understood += n;
         if (!wire_left() && turn > 4) break;

@@ -1,5 +1,5 @@
-/* The linker puts these in the place of the real ones (--wrap). What is sent is thrown away, what is received comes from
- * the input, and every look at the clock takes a millisecond. */
+/* The linker puts these in the place of the real ones (--wrap). What is sent is thrown away, at once or as by a slow reader;
+ * what is received comes from the input, and every look at the clock takes a millisecond. */
 #define _GNU_SOURCE
 #include "fuzz.h"
 #include <errno.h>
@@ -11,13 +11,17 @@
 static const uint8_t *next;
 static size_t left;
 static dice cuts;
+static int slow;
 static int64_t now_ns = 1000000000;
 
 void wire_feed(dice *d, const input *in) {
     next = in->data;
     left = in->bytes;
     cuts = (dice){dice_throw(d)};
+    slow = 0;
 }
+
+void wire_slow_down(void) { slow = 1; }
 
 size_t wire_left(void) { return left; }
 
@@ -51,6 +55,11 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *what, int flags) {
         touch(what->msg_iov[i].iov_base, (int64_t)what->msg_iov[i].iov_len);
         all += what->msg_iov[i].iov_len;
     }
+    if (slow && dice_below(&cuts, 2)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if (slow && dice_below(&cuts, 2)) all = 1 + (size_t)dice_below(&cuts, (int64_t)all);
     return (ssize_t)all;
 }
 
