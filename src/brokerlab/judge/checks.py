@@ -15,7 +15,15 @@ from brokerlab.judge.reasons import Check
 from brokerlab.results.verdict import Reason, Weight
 
 # What a missing piece of evidence makes look wrong.
-FOLLOWS = ("no_evidence", "load_not_delivered", "load_not_scheduled", "too_short", "nothing_received", "not_steady")
+FOLLOWS = (
+    "no_evidence",
+    "load_not_delivered",
+    "nothing_sent",
+    "load_not_scheduled",
+    "too_short",
+    "nothing_received",
+    "not_steady",
+)
 MISSING = ("segment_unreadable", "rows_quarantined")
 WEIGHTS: tuple[Weight, ...] = ("invalid", "cannot tell", "note")
 # What the runner can ask as soon as an execution has ended, without Spark.
@@ -25,7 +33,7 @@ AT_ONCE: tuple[Check, ...] = (
 )  # fmt: skip
 CHECKS: tuple[Check, ...] = (
     course.no_evidence, course.broker_died, course.agent_died, course.broker_failed, course.failed, course.repeat_missing, course.segment_unreadable,
-    course.rows_quarantined, load.load_not_delivered, load.load_not_scheduled, load.number_not_reached, course.backlog_not_reached, *AT_ONCE,
+    course.rows_quarantined, load.load_not_delivered, load.nothing_sent, load.load_not_scheduled, load.number_not_reached, course.backlog_not_reached, *AT_ONCE,
     setup.placement_left, setup.share_exceeded, setup.memory_limit_missing, setup.fsync_floor_missing, setup.link_exceeded, delivery.drain_incomplete,
     delivery.nothing_received, delivery.counted_differently, course.not_steady, course.too_short, faults.fault_missing, faults.planned_fault,
     load.client_blocked, delivery.no_consumers, machine.disturbed, setup.kept_cluster, setup.confined, course.left_behind,

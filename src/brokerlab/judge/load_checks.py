@@ -48,6 +48,22 @@ def load_not_delivered(f: Findings) -> Iterable[Found]:
 
 
 @check(
+    "nothing_sent", weight="invalid", cause="broker", affects=RATES_AND_LATENCIES,
+    rule="closed loop: no message was sent in the measure phase",
+)  # fmt: skip
+def nothing_sent(f: Findings) -> Iterable[Found]:
+    """An open loop has messages due, and is found by what it did not deliver."""
+    sent: dict[ExecutionId, int] = defaultdict(int)
+    for row in f.rows("rate_per_second"):
+        if row["role"] == "producer" and is_closed(f.cell(row["cell"])):
+            sent[ExecutionId.of(row)] += row["sent"] if row["phase"] == Phase.MEASURE.value else 0
+    for execution, count in sorted(sent.items(), key=lambda item: str(item[0])):
+        if count == 0 and f.is_finished(execution):
+            text = "no message was sent in the measure phase: those sent before it were not answered"
+            yield Found(execution, text, 0.0)
+
+
+@check(
     "load_not_scheduled", weight="invalid", cause="agent", affects=RATES_AND_LATENCIES,
     rule=f"uniform rates: messages due / messages the plan asks for < {limits.ACHIEVED_SHARE:.0%}",
 )  # fmt: skip

@@ -75,9 +75,12 @@ def claim_facts(spark: SparkSession, gold: Gold, question: StudyQuestion) -> Dat
     runs = question.runs
     claims = _frame(spark, [(c.id, name) for c in question.claims for name in c.cells], ("claim", "name"))
     cells = gold("cells").where(sf.col("run").isin(runs))
+    executions = gold("executions").where(sf.col("run").isin(runs))
+    set_aside = executions.where((sf.col("state") == "finished") & ~sf.col("counted")).select("run", "cell", "repeat")
     reasons = (
         gold("reasons")
         .where(sf.col("run").isin(runs) & (sf.col("weight") != "note"))
+        .join(sf.broadcast(set_aside), ["run", "cell", "repeat"], "left_anti")
         .select("run", sf.col("cell").alias("of"), sf.struct("code", "affects", "text").alias("reason"))
     )
     concerns = (sf.col("of") == sf.col("cell")) | (sf.col("of") == "")
@@ -88,15 +91,10 @@ def claim_facts(spark: SparkSession, gold: Gold, question: StudyQuestion) -> Dat
         .groupBy("run", "cell")
         .agg(sf.to_json(sf.sort_array(sf.collect_list("reason"))).alias("reasons"))
     )
-    ended = (
-        gold("executions")
-        .where(sf.col("run").isin(runs))
-        .groupBy("run", "cell")
-        .agg(
-            sf.count_if(sf.col("state") == "finished").alias("finished"),
-            sf.count_if(sf.col("state") == "failed").alias("failed"),
-            sf.min(sf.when(sf.col("state") == "failed", sf.col("reason"))).alias("failure"),
-        )
+    ended = executions.groupBy("run", "cell").agg(
+        sf.count_if(sf.col("state") == "finished").alias("finished"),
+        sf.count_if(sf.col("state") == "failed").alias("failed"),
+        sf.min(sf.when(sf.col("state") == "failed", sf.col("reason"))).alias("failure"),
     )
     known = cells.drop("repeats_planned").join(told, ["run", "cell"], "left").join(ended, ["run", "cell"], "left")
     named = known.join(sf.broadcast(members_frame(spark, question)), ["run", "cell"])

@@ -83,7 +83,10 @@ class Calibrate(Frozen):
 
 class Figure(Frozen):
     title: str = Field("", description="What the figure shows.")
-    cells: Texts = Field(min_length=1, description="Cells that are drawn, in this order; * stands for any characters.")
+    cells: Texts = Field(
+        min_length=1,
+        description="Cells that are drawn, in this order; * stands for any characters, in cells of this experiment.",
+    )
     metric: str = Field("sent_per_s", description="What is drawn of each cell.")
     x: str = Field("", description="What the horizontal axis shows: the column x of published.csv.")
     y: str = Field("", description="What the vertical axis shows; left out: the metric's name.")

@@ -18,7 +18,7 @@ from brokerlab.judge.checks import CHECKS
 from brokerlab.model.claims import LIKE_WITH_LIKE, SAME, Bound, Claim
 from brokerlab.model.metrics import METRICS
 from brokerlab.studies import published
-from brokerlab.studies.fields import ClaimFields, Figure, Scale, StudyFields
+from brokerlab.studies.fields import ClaimFields, Experiment, Figure, Scale, StudyFields
 from brokerlab.studies.language import LanguageError, parse_bound, parse_measure
 from brokerlab.studies.published import Point
 from brokerlab.workload.tree import Path, Tree, parse_path, read_tree
@@ -99,7 +99,7 @@ class Study:
         """(number, declaration, cells in order) of every figure."""
         for experiment in self.fields.experiments:
             for number, figure in experiment.figures.items():
-                yield number, figure, matching(figure.cells, tuple(experiment.cells))
+                yield number, figure, drawn(figure.cells, experiment, self.fields.experiments)
 
     def requires(self, claim: str) -> Any:
         return next(c.requires for c in self.fields.claims if c.id == claim)
@@ -191,10 +191,9 @@ class _Loading:
                 at: Path = ("experiments", i, "figures", number)
                 self._metric((*at, "metric"), figure.metric)
                 for k, pattern in enumerate(figure.cells):
-                    if not matching((pattern,), tuple(experiment.cells)):
-                        self._problem(
-                            (*at, "cells", k), "is not a cell of this experiment", _near(pattern, experiment.cells)
-                        )
+                    if not drawn((pattern,), experiment, experiments):
+                        every = [name for e in experiments for name in e.cells]
+                        self._problem((*at, "cells", k), "is not a cell of this study", _near(pattern, every))
 
     def _metric(self, path: Path, metric: str) -> None:
         if metric not in METRICS:
@@ -265,7 +264,8 @@ class _Loading:
                 )
 
     def _points(self) -> list[Point]:
-        cells = {n: matching(f.cells, tuple(e.cells)) for e in self.fields.experiments for n, f in e.figures.items()}
+        experiments = self.fields.experiments
+        cells = {n: drawn(f.cells, e, experiments) for e in experiments for n, f in e.figures.items()}
         file = self.folder / published.FILE
         if not file.is_file():
             return []
@@ -273,6 +273,13 @@ class _Loading:
         named = str(FilePath(self.file).with_name(published.FILE))
         self.problems += [Problem(named, p.line, p.field, p.message, p.value, p.nearest) for p in problems]
         return points
+
+
+def drawn(cells: Sequence[str], of: Experiment, every: Sequence[Experiment]) -> tuple[str, ...]:
+    """The cells that a figure names, in order. Patterns mean cells of its own experiment; a name may be a cell of any."""
+    others = [name for experiment in every for name in experiment.cells]
+    means = (matching((p,), tuple(of.cells)) or tuple(n for n in others if n == p) for p in cells)
+    return tuple(dict.fromkeys(name for names in means for name in names))
 
 
 def matching(patterns: Sequence[str], cells: Sequence[str]) -> tuple[str, ...]:

@@ -61,7 +61,9 @@ def _figures(run: RunDirectory, members: Iterable[Member]) -> list[Row]:
 def _facts(run: RunDirectory, members: Iterable[Member]) -> list[Row]:
     names = {m.cell: m.name for m in members if m.run == run.name}
     candidate = _candidate(run)
-    executions, reasons = execution_rows(candidate), reason_rows(candidate)
+    executions = execution_rows(candidate)
+    aside = {(e["cell"], e["repeat"]) for e in executions if e["state"] == "finished" and not e["counted"]}
+    reasons = [r for r in reason_rows(candidate) if r["weight"] != "note" and (r["cell"], r["repeat"]) not in aside]
     found = []
     for row in cell_rows(candidate):
         if row["cell"] not in names:
@@ -70,7 +72,7 @@ def _facts(run: RunDirectory, members: Iterable[Member]) -> list[Row]:
         told = [
             {"code": r["code"], "affects": r["affects"], "text": r["text"]}
             for r in reasons
-            if r["cell"] in ("", row["cell"]) and r["weight"] != "note"
+            if r["cell"] in ("", row["cell"])
         ]
         failures = sorted(e["reason"] or "" for e in mine if e["state"] == "failed")
         known: dict[str, Any] = {name: _text(row[name]) for name in SAME} | {a: row[a] for a in ASPECTS}

@@ -231,6 +231,16 @@ def test_closed_loop_has_no_target_and_no_send_delay() -> None:
     assert judged(findings(tables, plan)).verdict == "valid"
 
 
+def test_a_closed_loop_that_sent_nothing_in_its_measure_phase_is_invalid() -> None:
+    plan = make_plan("run", cells=1, repeats=1, arrival="closed")
+    tables = changed("rate_per_second", {"sent": 0}, role="producer", phase="measure")
+    (reason,) = [r for r in judged(findings(tables, plan)).reasons if r.code == "nothing_sent"]
+    assert (reason.weight, reason.cause, reason.affects) == ("invalid", "broker", ("rates", "latencies"))
+    assert "nothing_sent" not in [r.code for r in judged(findings(tables)).reasons], (
+        "an open loop says what was not delivered"
+    )
+
+
 def test_too_few_seconds_cannot_tell() -> None:
     tables = good_tables()
     tables["rate_per_second"] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from lake_runs import Place
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 from brokerlab.judge.claim_rows import FACTS, StudyQuestion
 from brokerlab.lake.ingest import add
@@ -161,6 +163,23 @@ def test_facts_are_those_of_cells_reasons_and_executions_by_duckdb(measured: Mea
         ).fetchall()
     keys = ("name", "run", "driver_path", "rates", "rate_per_s", "finished")
     assert sorted(tuple(f[k] for k in keys) for f in found) == wanted
+
+
+def test_reasons_of_executions_that_were_set_aside_are_no_facts(measured: Measured) -> None:
+    def gold(name: str) -> Any:
+        frame = measured.gold(name)
+        first = (sf.col("cell") == "c01") & (sf.col("repeat") == 1)
+        if name == "executions":
+            return frame.withColumn("counted", sf.col("counted") & ~first)
+        if name == "reasons":
+            own = frame.withColumn("repeat", sf.lit(1)).withColumn("code", sf.lit("noisy_neighbour"))
+            return frame.unionByName(own)
+        return frame
+
+    assert {r["code"] for r in gold("reasons").collect()} == {"not_steady", "noisy_neighbour"}
+    found = claim_facts(measured.spark, gold, measured.question).where("claim = 'kept' AND name = 'slow'").collect()
+    assert found
+    assert [[r["code"] for r in json.loads(row["reasons"])] for row in found] == [["not_steady"]] * len(found)
 
 
 def test_windows_are_medians_of_seconds(measured: Measured, tables: StudyTables) -> None:

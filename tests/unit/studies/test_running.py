@@ -194,6 +194,24 @@ def test_reasons_of_cells_reach_the_claim(desk: Callable[..., Desk]) -> None:
     )
 
 
+def test_a_claim_is_not_doubted_for_what_was_set_aside(desk: Callable[..., Desk]) -> None:
+    """The cell is unsteady, which the claim expects; another reason is that of an execution that does not count."""
+    noisy = Reason(
+        code="noisy_neighbour", weight="cannot tell", cell="c01", repeat=2, text="0.6 cores", affects=("rates",)
+    )
+    unsteady = Reason(
+        code="not_steady", weight="cannot tell", cell="c01", repeat=1, text="it varies", affects=("rates",)
+    )
+    aside = {"repeat": 2, "code": "noisy_neighbour", "text": "0.6 cores"}
+    said = {"slow": {"rates": "cannot tell", "set_aside": [aside]}}
+    d = desk(
+        STUDY.replace("holds: 1.5 to 2.5", "holds: 1.5 to 2.5\n    expects: [not_steady]"),
+        verdicts=said,
+        reasons=[noisy, unsteady],
+    )
+    assert d.verdicts(d.run(only=("twice",)))["twice"].verdict == "reproduced"
+
+
 def planned(d: Desk, machine: Machine, study: str = STUDY) -> StudyPlan:
     return plan_study(load_study(write_study(d.study.folder, study)), "quick", machine, d.lab.plan, d.lab.estimate)
 
