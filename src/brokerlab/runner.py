@@ -137,10 +137,13 @@ def _execute(
 
 
 def _progress(plan: RunPlan, cell: CellPlan, repeat: int, say: RunListener, *, is_extra: bool) -> Any:
-    """A function that tells the listener how far the whole run is, by time. An extra execution of a repeat moves nothing."""
+    """A function that tells the listener how far the whole run is, by time. An extra execution moves nothing: it is run when
+    its round is done."""
     length = {c.cell: c.phases.warm_up_s + c.phases.measure_s + OVERHEAD_S for c in plan.cells}
     total = sum(length[e.cell] for e in plan.order)
-    number = plan.order.index(ExecutionId(cell=cell.cell, repeat=repeat)) + is_extra
+    number = plan.order.index(ExecutionId(cell=cell.cell, repeat=repeat))
+    while is_extra and number < len(plan.order) and plan.order[number].repeat == repeat:
+        number += 1
     before = sum(length[e.cell] for e in plan.order[:number])
     began = time.monotonic()
 

@@ -27,6 +27,7 @@ class PlainListener:
         self._say = say or (lambda text: click.echo(text, err=True))
         self._now_s = now_s
         self._started_s = now_s()
+        self._done = 0.0
         self._said_s = now_s()
 
     def stage(self, text: str) -> None:
@@ -34,6 +35,9 @@ class PlainListener:
 
     def progress(self, done: float, text: str) -> None:
         now = self._now_s()
+        if done < self._done / 2:  # a study has begun its next run
+            self._started_s = now
+        self._done = done
         if now - self._said_s < PLAIN_EVERY_S:
             return
         self._said_s = now

@@ -31,6 +31,18 @@ def test_plain_lines_come_seldom_and_say_the_time_left() -> None:
     assert said == ["starting kafka", " 25%, 30 s left  20,000/s", "repeat 1 finished"]
 
 
+def test_the_time_left_is_that_of_the_run_under_way_where_a_study_has_several() -> None:
+    said: list[str] = []
+    clock = _Clock()
+    listener = PlainListener(said.append, clock)
+    clock.now += 1000
+    listener.progress(0.98, "the first run")
+    listener.progress(0.0, "the next one begins")
+    clock.now += PLAIN_EVERY_S
+    listener.progress(0.5, "half of it")
+    assert said == [" 98%, 20 s left  the first run", " 50%, 10 s left  half of it"]
+
+
 def test_a_terminal_shows_stage_share_and_live_line() -> None:
     out = io.StringIO()
     columns = (TextColumn("{task.description}|{task.percentage:.0f}|{task.fields[live]}", markup=False),)
