@@ -23,7 +23,7 @@ from brokerlab.load.late_sets import Due, LateSets
 from brokerlab.load.live import LiveLines, live_text
 from brokerlab.load.plans import agent_plans, destination_names, group_names
 from brokerlab.load.process import Event, TalkingProcess
-from brokerlab.machine.page_cache import drop
+from brokerlab.machine.page_cache import drop, write_back
 from brokerlab.model import events
 from brokerlab.model.environment import CellEnvironment, ClockPair, DurabilityFacts, ExecutionEnvironment
 from brokerlab.model.execution_id import ExecutionId
@@ -36,6 +36,7 @@ from brokerlab.watching import applied, probe_plan
 
 READY_S = 300.0
 PROBE_READY_S = 15.0
+WRITE_BACK_S = 60.0
 START_IN_NS = 600_000_000
 SECOND_NS = 1_000_000_000
 NEARLY_NOTHING_BYTES = 1 << 20  # so little space left on the runs' disk is the reason for any death
@@ -204,6 +205,7 @@ class Execution:
         cell = self._cell
         evidence = self._directory.evidence(self._execution)
         producers, consumers = agent_plans(self._plan, cell, self._execution, self._attempt, endpoint, evidence)
+        self._settle_disk()
         self._say.stage(f"{cell.label}, {self._plan.repeat_words(self._execution)}")
         first = [*(c for c in consumers if c.consumers is not None and not c.consumers.starts_late), *producers]
         self._start_agents(first)
@@ -240,6 +242,13 @@ class Execution:
         self.note(self._facts)
         self._journal.add(events.End(failure=failure))
         return Facts(self._facts, drain_complete, failure)
+
+    def _settle_disk(self) -> None:
+        """What earlier executions wrote would otherwise reach the disk during this one, in some repeats and not in others."""
+        if not write_back(self._directory.path, WRITE_BACK_S):
+            self._say.note(
+                f"the disk was still writing after {WRITE_BACK_S:g} s: {self._execution} begins all the same"
+            )
 
     def _environment(self, **times: Any) -> dict[str, ExecutionEnvironment]:
         facts: dict[str, Any] = times

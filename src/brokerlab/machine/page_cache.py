@@ -1,4 +1,5 @@
-"""The kernel's cache of files: how much of them it holds, and making it let go, so that a reader must go to the disk."""
+"""The kernel's cache of files: writing what it holds to the disk, how much of a file it holds, and making it let go, so that a
+reader must go to the disk."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import contextlib
 import ctypes
 import mmap
 import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +19,22 @@ _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+
+
+def write_back(directory: Path, within_s: float) -> bool:
+    """Wait until the file system of `directory` has written what it holds in memory. Whether it had, within this time."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    written = threading.Event()
+
+    def sync() -> None:
+        try:
+            _libc.syncfs(descriptor)
+        finally:
+            os.close(descriptor)
+            written.set()
+
+    threading.Thread(target=sync, name="write-back", daemon=True).start()  # a disk that hangs must not hang a run
+    return written.wait(within_s)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.machine.page_cache import drop, held_bytes
+from brokerlab.machine.page_cache import drop, held_bytes, write_back
 
 
 def test_files_below_a_directory_are_forgotten_and_nothing_of_them_is_lost(tmp_path: Path) -> None:
@@ -30,3 +30,14 @@ def test_files_below_a_directory_are_forgotten_and_nothing_of_them_is_lost(tmp_p
 
 def test_a_directory_that_is_not_there_has_no_files(tmp_path: Path) -> None:
     assert drop(tmp_path / "nothing").files == 0
+
+
+def test_what_was_written_is_on_the_disk_after_write_back(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(os.urandom(1 << 20))
+    assert write_back(tmp_path, 120)
+    with (tmp_path / "log").open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # forgets only what is on the disk
+        held = held_bytes(file.fileno(), 1 << 20)
+        if held == 1 << 20:
+            pytest.skip("a file system that lives in memory: there is no disk to write to")
+        assert held == 0

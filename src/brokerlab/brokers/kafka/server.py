@@ -86,6 +86,9 @@ def server_properties(
         "share.coordinator.state.topic.min.isr": least,
         # The default of 128 MB does not fit into a small heap: the cleaner's thread dies of it.
         "log.cleaner.dedupe.buffer.size": "8388608",
+        # Files of deleted topics go at once, not after a minute: on a kept cluster they would be written to the disk, and take
+        # its room, while the next execution is measured.
+        "log.segment.delete.delay.ms": "1000",
         # Patience on busy machines: a loaded host must not look like a dead controller. (An election's own timeout stays
         # at Kafka's 1 s: at the start there is no leader, and all wait for one.)
         "controller.quorum.fetch.timeout.ms": "10000",
