@@ -14,7 +14,7 @@ from brokerlab.studies.load import Study
 from brokerlab.studies.looks import calibrated_per_s
 from brokerlab.studies.planning import StudyPlan, plan_study, this_machine
 from brokerlab.studies.record import StudyDirectory, StudyRecord, run_of, study_directory
-from brokerlab.studies.running import RunningStudy, ended_runs, question
+from brokerlab.studies.running import RunningStudy, calibration, ended_runs, question
 from brokerlab.studies.tables import StudyTables, inputs, kept_tables, lake_for, make_tables
 
 if TYPE_CHECKING:
@@ -147,18 +147,18 @@ def _planned(
     study: Study, scale: str, place: Place, record: StudyRecord | None, only: Collection[str] = ()
 ) -> StudyPlan:
     helper = _Lab(place)
-    return plan_study(
-        study, scale, this_machine(place.runs), helper.plan, helper.estimate,
-        only=only,
-        not_installed={} if record is None else record.not_installed,
-        calibrated_per_s=_calibrated(study, record, place.runs),
-    )  # fmt: skip
 
+    def plan(calibrated: float | None) -> StudyPlan:
+        return plan_study(
+            study, scale, this_machine(place.runs), helper.plan, helper.estimate,
+            only=only,
+            not_installed={} if record is None else record.not_installed,
+            calibrated_per_s=calibrated,
+        )  # fmt: skip
 
-def _calibrated(study: Study, record: StudyRecord | None, runs: Path) -> float | None:
-    calibrate = study.fields.calibrate
-    for step in () if record is None or calibrate is None else record.steps:
-        run = run_of(runs, step) if step.calibrates else None
-        if run is not None and calibrate is not None and run.verdict_file.exists():
-            return calibrated_per_s(run, calibrate.metric)
-    return None
+    first = plan(None)
+    step = calibration(first, record)
+    run = None if step is None else run_of(place.runs, step)
+    if run is None or study.fields.calibrate is None or not run.verdict_file.exists():
+        return first
+    return plan(calibrated_per_s(run, study.fields.calibrate.metric))

@@ -61,11 +61,10 @@ class RunningStudy:
         """Until every claim that is asked about is clear, or has all its repeats, or the budget is used up."""
         known = None if fresh else self.directory.record()
         self.record = known or new_record(self.study.name, self.scale, self.study.folder)
-        self.directory.write(self.record)
-        self._finish_begun()
+        self._write(steps=tuple(s for s in self.record.steps if run_of(self.runs, s) is not None))
         self._install()
-        rate = self._calibrated()
-        plan = self.plan(rate)
+        plan = self.plan(self._calibrated())
+        self._finish_begun(plan)
         for claim, why in plan.cannot_answer().items():
             self.say.note(f"{claim} is not runnable here: {why}")
         for number, repeats in enumerate(plan.looks, 1):
@@ -91,7 +90,7 @@ class RunningStudy:
             plans = {name: p for name in together if (p := plan.cells[name].plan) is not None}
             joined = merged(plans, repeats=missing, tag=tag, one_by_one=plan.one_by_one)
             budget = plan.study.scale(self.scale).budget
-            if not must and budget is not None and self._measured_s() + self.lab.estimate(joined).seconds > budget:
+            if not must and budget is not None and self._measured_s(plan) + self.lab.estimate(joined).seconds > budget:
                 self.say.note(f"the budget of {budget / 60:g} min is used up: claims that are not clear stay so")
                 return False
             self._step(joined, experiment, calibrates=False)
@@ -113,20 +112,22 @@ class RunningStudy:
         ended = step.model_copy(update={"run": run.name})
         self._write(steps=tuple(ended if s.number == step.number else s for s in self.record.steps))
 
-    def _finish_begun(self) -> None:
-        """Runs that were cut off go on; steps that were never begun, or whose run was deleted, are forgotten."""
-        kept = []
+    def _finish_begun(self, plan: StudyPlan) -> None:
+        """Runs that were cut off go on, unless the study has been changed since; those stay as they are."""
         for step in self.record.steps:
-            run = run_of(self.runs, step)
-            if run is None:
-                continue
-            if not has_ended(run):
-                self.say.note(f"going on with {run.name}")
-                run = self.lab.run(run.plan())
-            elif run.verdict() is None:
-                self.lab.analyze(run)
-            kept.append(step.model_copy(update={"run": run.name}))
-        self._write(steps=tuple(kept))
+            if is_current(plan, step):
+                self._finish(step)
+
+    def _finish(self, step: Step) -> RunDirectory:
+        run = run_of(self.runs, step)
+        assert run is not None  # steps without a run are forgotten first
+        if not has_ended(run):
+            self.say.note(f"going on with {run.name}")
+            run = self.lab.run(run.plan())
+        elif run.verdict() is None:
+            self.lab.analyze(run)
+        self._done(step, run)
+        return run
 
     def _install(self) -> None:
         """Brokers that cannot be installed here are noted; their cells are not run."""
@@ -148,21 +149,16 @@ class RunningStudy:
         calibrate = self.study.fields.calibrate
         if name is None or calibrate is None:
             return None
-        one = plan.cells[name].plan
-        assert one is not None  # a cell that cannot run does not calibrate
-        wanted = fingerprint(one.cells[0])
-        step = next((s for s in self.record.steps if s.calibrates and s.cells.get(name) == wanted), None)
+        step = calibration(plan, self.record)
         if step is None:
             self.say.note(f"calibrating with {name}")
+            one = plan.cells[name].plan
+            assert one is not None  # a cell that cannot run does not calibrate
             tag = f"{self.study.name}-{self.scale}-{self.record.pass_id}-{len(self.record.steps) + 1}"
-            self._step(
-                merged({name: one}, repeats=calibrate.repeats, tag=tag),
-                self.study.cell(name).experiment,
-                calibrates=True,
-            )
+            joined = merged({name: one}, repeats=calibrate.repeats, tag=tag)
+            self._step(joined, self.study.cell(name).experiment, calibrates=True)
             step = self.record.steps[-1]
-        run = run_of(self.runs, step)
-        found = None if run is None else calibrated_per_s(run, calibrate.metric)
+        found = calibrated_per_s(self._finish(step), calibrate.metric)
         if found is None:
             raise MachineError(
                 f"{name} gave no {calibrate.metric} to calibrate with", hint=f"brokerlab show {step.run} says why"
@@ -180,10 +176,11 @@ class RunningStudy:
         wanted = fingerprint(plan.cells[name].one())
         return sum(s.repeats for s in self.record.steps if not s.calibrates and s.cells.get(name) == wanted)
 
-    def _measured_s(self) -> float:
-        """How long the executions of this pass took."""
+    def _measured_s(self, plan: StudyPlan) -> float:
+        """How long the executions of this pass took that the study still asks for."""
+        current = self.record.model_copy(update={"steps": tuple(s for s in self.record.steps if is_current(plan, s))})
         total = 0.0
-        for run in ended_runs(self.record, self.runs):
+        for run in ended_runs(current, self.runs):
             for one in run.state().executions.values():
                 if one.started_unix_s is not None and one.ended_unix_s is not None:
                     total += one.ended_unix_s - one.started_unix_s
@@ -192,6 +189,22 @@ class RunningStudy:
     def _write(self, **changes: object) -> None:
         self.record = self.record.model_copy(update=changes)
         self.directory.write(self.record)
+
+
+def calibration(plan: StudyPlan, record: StudyRecord | None) -> Step | None:
+    """The newest calibration whose cell is as the study now says."""
+    name = plan.calibrates()
+    one = None if name is None else plan.cells[name].plan
+    if record is None or name is None or one is None:
+        return None
+    wanted = fingerprint(one.cells[0])
+    return next((s for s in reversed(record.steps) if s.calibrates and s.cells.get(name) == wanted), None)
+
+
+def is_current(plan: StudyPlan, step: Step) -> bool:
+    """Whether a cell of the step is as the study now says."""
+    known = ((plan.cells.get(name), found) for name, found in step.cells.items())
+    return any(cell is not None and cell.plan is not None and fingerprint(cell.one()) == found for cell, found in known)
 
 
 def ended_runs(record: StudyRecord, runs: Path) -> list[RunDirectory]:

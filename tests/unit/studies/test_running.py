@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from brokerlab.errors import InterruptedRunError, NotFoundError
+from brokerlab.judge.claim_rows import Member
 from brokerlab.judge.claims import JudgedClaim
 from brokerlab.model.listener import SilentListener
 from brokerlab.results.verdict import Reason
+from brokerlab.studies.answer import Place
+from brokerlab.studies.answer import planned as answered_plan
 from brokerlab.studies.load import load_study
 from brokerlab.studies.looks import judged_so_far
 from brokerlab.studies.planning import Machine, StudyPlan, plan_study, unmet_requirement
@@ -150,6 +154,48 @@ def test_rates_are_shares_of_what_was_calibrated_first(desk: Callable[..., Desk]
     assert calibrated.calibrates
     d.run(only=("twice",))
     assert len(d.lab.ran) == 2  # the calibration of this pass holds
+
+
+def changed(d: Desk, study: str) -> None:
+    """The study with longer phases: no cell is what it was."""
+    longer = study.replace("{warm_up: 1s, measure: 5s}", "{warm_up: 1s, measure: 6s}")
+    d.study = load_study(write_study(d.study.folder, longer))
+
+
+def test_a_changed_study_is_answered_by_its_new_calibration(desk: Callable[..., Desk]) -> None:
+    d = desk(CALIBRATED)
+    d.run(only=("twice",))
+    changed(d, CALIBRATED)
+    running = d.run(only=("twice",))
+    assert d.ran() == [(("slow",), 2), (("slow", "fast"), 4)] * 2
+    first, second = (next(c for c in d.lab.ran[i].cells if c.label == "fast") for i in (1, 3))
+    assert first.producers.schedule.rate_per_s != second.producers.schedule.rate_per_s
+    asked = answered_plan(d.study, "quick", Place(d.runs, "", nullcontext))
+    assert question(asked, running.record, d.runs).members == (
+        Member("rates", "slow", d.lab.ran[3].run, "c01"),
+        Member("rates", "fast", d.lab.ran[3].run, "c02"),
+    )
+
+
+def test_what_a_changed_study_no_longer_asks_for_takes_nothing_of_its_budget(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    before = d.run(only=("twice",))
+    measured_s = before._measured_s(before.plan(None))
+    changed(d, STUDY)
+    after = d.run(only=("twice",))
+    assert after._measured_s(after.plan(None)) == measured_s > 0
+
+
+def test_a_run_that_was_cut_off_before_the_study_was_changed_is_left_as_it_is(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.lab.interrupt_at = 1
+    with pytest.raises(InterruptedRunError):
+        d.run(only=("twice",))
+    changed(d, STUDY)
+    d.run(only=("twice",))
+    assert len(d.lab.ran) == 2
+    assert d.lab.ran[0].fingerprint != d.lab.ran[1].fingerprint
+    assert not any("going on" in line for line in d.notes.lines)
 
 
 def test_the_budget_ends_looks_but_never_the_first(desk: Callable[..., Desk]) -> None:
