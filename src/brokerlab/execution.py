@@ -101,6 +101,8 @@ class Execution:
         with TakeDown(self._left_behind) as down:
             try:
                 endpoint = self._bring_up(down)
+                if self._held is not None and self._held.executions == 1:
+                    self._cell = self._cell.model_copy(update={"phases": self._cell.phases.on_a_new_cluster()})
                 self._make_destinations(endpoint, down)
                 self._add_processes(down)
                 facts = self._load(endpoint)

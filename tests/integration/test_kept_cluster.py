@@ -11,7 +11,7 @@ from brokerlab import execution, runner
 from brokerlab.brokers.memory.connection import ask
 from brokerlab.brokers.registry import broker_named
 from brokerlab.evidence.segments import rows
-from brokerlab.evidence.tables import EVENT
+from brokerlab.evidence.tables import EVENT, INTERVAL
 from brokerlab.model.events import ClusterKept, NodeStarted, event_of
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.directory import RunDirectory
@@ -41,10 +41,10 @@ class Notes:
         self.said.append(text)
 
 
-def run(tmp_path: Path, more: str, monkeypatch: Any) -> RunDirectory:
+def run(tmp_path: Path, more: str, monkeypatch: Any, workload: str = WORKLOAD) -> RunDirectory:
     monkeypatch.setenv("BROKERLAB_HOME", str(tmp_path / "home"))
     file = tmp_path / "workload.yaml"
-    file.write_text(WORKLOAD + more)
+    file.write_text(workload + more)
     return runner.run(plan_workload(file, broker_named=broker_named), tmp_path / "runs", say=Notes())
 
 
@@ -57,6 +57,18 @@ def pids(run: RunDirectory) -> list[int]:
 def kept(run: RunDirectory) -> list[ClusterKept]:
     found = [event_of(row) for e in run.plan().order for row in rows(run.events(e), EVENT)]
     return [event for event in found if isinstance(event, ClusterKept)]
+
+
+def warming_up(run: RunDirectory, execution: ExecutionId) -> int:
+    """Messages that were due before measuring."""
+    found = rows(run.evidence(execution), INTERVAL)
+    return sum(row["due"] for row in found if row["phase"] == "warm_up")
+
+
+def test_only_the_first_execution_on_a_cluster_has_the_first_warm_up(tmp_path: Path, monkeypatch: Any) -> None:
+    workload = WORKLOAD.replace("warm_up: 0s", "warm_up: 500ms, first_warm_up: 2s")
+    made = run(tmp_path, "repeats: 3\n", monkeypatch, workload)
+    assert [warming_up(made, e) for e in made.plan().order] == [400, 100, 100]
 
 
 def test_executions_with_equal_servers_share_a_cluster_and_nothing_in_it(tmp_path: Path, monkeypatch: Any) -> None:

@@ -64,6 +64,7 @@ def cell_plan(
             warm_up_s=workload.phases.warm_up,
             measure_s=workload.phases.measure,
             drain_limit_s=workload.phases.drain_limit,
+            first_warm_up_s=workload.phases.first_warm_up,
         ),
         parameters={".".join(map(str, path)): text for path, text in parameters.items()},
         broker_settings=workload.broker_settings.get(broker.name, {}),

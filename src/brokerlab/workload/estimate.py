@@ -40,7 +40,9 @@ def execution_seconds(cell: CellPlan, starts: Starts = NO_STARTS) -> float:
 
 
 def _start_s(cell: CellPlan, starts: Starts) -> float:
-    return starts.get(cell.broker, START_S_PER_NODE) * cell.nodes
+    """What a new cluster costs an execution: its start, and a longer warm-up."""
+    longer_s = cell.phases.on_a_new_cluster().warm_up_s - cell.phases.warm_up_s
+    return starts.get(cell.broker, START_S_PER_NODE) * cell.nodes + longer_s
 
 
 def estimate(plan: RunPlan, starts: Starts = NO_STARTS) -> Estimate:

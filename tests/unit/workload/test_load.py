@@ -83,7 +83,12 @@ def test_every_field_reaches_the_plan(plan):
         "start": "after_backlog",
         "acknowledge": "each",
     }
-    assert able.phases.model_dump() == {"warm_up_s": 0.5, "measure_s": 120, "drain_limit_s": 30}
+    assert able.phases.model_dump() == {
+        "warm_up_s": 0.5,
+        "measure_s": 120,
+        "drain_limit_s": 30,
+        "first_warm_up_s": None,
+    }
     assert (able.broker_settings, other.broker_settings) == ({"flush.messages": "1000", "threads": "true"}, {})
     assert (able.client_settings, other.client_settings) == ({}, {"linger": "0.5"})
     assert (able.driver, able.keep_messages) == ("python", True)
