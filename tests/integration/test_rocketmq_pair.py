@@ -6,6 +6,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -29,6 +30,15 @@ def process_of(running: Running, name: str) -> psutil.Process:
     return psutil.Process({node.name: node.pid for node in running.cluster.nodes()}[name])
 
 
+def wait_stopped(process: psutil.Process) -> None:
+    """Until none of its threads runs: each stops when it is next seen by the kernel, and one of them could still confirm."""
+    until = time.monotonic() + 120
+    states = Path(f"/proc/{process.pid}/task")
+    while any(file.read_text().rpartition(")")[2].split()[0] != "T" for file in states.glob("*/stat")):
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
 def test_the_level_is_read_back_and_says_what_the_slave_has_not_done(running: Running) -> None:
     computed = running.admin.durability((running.destination(),))
     assert computed.level == Durability.L2
@@ -45,6 +55,7 @@ def test_what_the_broker_reports_as_timed_out_is_unknown_because_it_is_stored_an
     slave = process_of(running, SLAVE)
     slave.send_signal(signal.SIGSTOP)
     try:
+        wait_stopped(slave)
         sender.send(10)
         sender.settle()
     finally:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.machine.page_cache import drop, held_bytes, write_back
+from brokerlab.machine import page_cache
+from brokerlab.machine.page_cache import drop, held_bytes, unwritten_bytes, write_back
 
 
 def test_files_below_a_directory_are_forgotten_and_nothing_of_them_is_lost(tmp_path: Path) -> None:
@@ -32,7 +33,8 @@ def test_a_directory_that_is_not_there_has_no_files(tmp_path: Path) -> None:
     assert drop(tmp_path / "nothing").files == 0
 
 
-def test_what_was_written_is_on_the_disk_after_write_back(tmp_path: Path) -> None:
+def test_what_was_written_is_on_the_disk_after_write_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_cache, "LITTLE_BYTES", 0)
     (tmp_path / "log").write_bytes(os.urandom(1 << 20))
     assert write_back(tmp_path, 120)
     with (tmp_path / "log").open("rb") as file:
@@ -41,3 +43,10 @@ def test_what_was_written_is_on_the_disk_after_write_back(tmp_path: Path) -> Non
         if held == 1 << 20:
             pytest.skip("a file system that lives in memory: there is no disk to write to")
         assert held == 0
+
+
+def test_little_that_is_not_written_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unwritten_bytes() >= 0
+    monkeypatch.setattr(page_cache, "LITTLE_BYTES", 1 << 50)
+    monkeypatch.setattr(page_cache, "_libc", None)  # it is not asked
+    assert write_back(tmp_path, 0.0)
