@@ -29,9 +29,9 @@ def unwritten_bytes() -> int:
 
 
 def write_back(directory: Path, within_s: float) -> bool:
-    """Wait until the file system of `directory` has written what it holds in memory; little is left to it. Whether it had,
-    within this time."""
-    if unwritten_bytes() < LITTLE_BYTES:
+    """Wait until the file system of `directory` has written what it holds in memory, unless that is little or the directory
+    is gone. False: it was still writing after this time."""
+    if unwritten_bytes() < LITTLE_BYTES or not directory.is_dir():
         return True
     descriptor = os.open(directory, os.O_RDONLY)
     written = threading.Event()
