@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+AGAIN_S = 0.05
 
 
 @contextmanager
@@ -26,7 +29,28 @@ def signals_interrupt() -> Iterator[threading.Event]:
 
     before = {s: signal.signal(s, interrupt) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
-        yield came
+        with _swallowed_signals_come_again():
+            yield came
     finally:
         for s, handler in before.items():
             signal.signal(s, handler)
+
+
+@contextmanager
+def _swallowed_signals_come_again() -> Iterator[None]:
+    """Python prints and forgets what is raised in a finalizer, a weak reference's callback or while a process is forked:
+    a Ctrl-C at such a moment would be lost. It is sent again a moment later."""
+    before = sys.unraisablehook
+    main_thread = threading.get_ident()
+
+    def send_again(unraisable: sys.UnraisableHookArgs) -> None:
+        if isinstance(unraisable.exc_value, KeyboardInterrupt):
+            threading.Timer(AGAIN_S, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = send_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before

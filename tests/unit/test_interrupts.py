@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
+import time
+import weakref
 
 import pytest
 
 from brokerlab.interrupts import signals_interrupt
 
+DEADLINE_S = 60.0
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -31,3 +35,25 @@ def test_another_thread_changes_nothing() -> None:
     thread.start()
     thread.join()
     assert within == before
+
+
+class Thing:
+    """Something that a weak reference can point to."""
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_signal_that_python_would_forget_ends_the_block_all_the_same(number: signal.Signals) -> None:
+    """What a callback of a weak reference raises is printed and forgotten, as it is while a process is forked."""
+    hook, things = sys.unraisablehook, [Thing()]
+    forgetful = weakref.ref(things[0], lambda _: signal.raise_signal(number))
+
+    def block() -> None:
+        with signals_interrupt() as came:
+            things.clear()
+            assert came.is_set()
+            time.sleep(DEADLINE_S)
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert forgetful() is None
+    assert sys.unraisablehook is hook
