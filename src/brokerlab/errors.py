@@ -153,3 +153,11 @@ class InterruptedRunError(BrokerlabError):
     """The user stopped the run; what was measured is saved."""
 
     exit_code = ExitCode.INTERRUPTED
+
+    @classmethod
+    def saved_in(cls, place: object) -> InterruptedRunError:
+        """For work that the same command takes up again."""
+        return cls(
+            f"interrupted; what was measured is saved in {place}",
+            hint="the same command continues where this one stopped",
+        )

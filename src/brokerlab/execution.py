@@ -18,7 +18,7 @@ from brokerlab.environment import clock_pair
 from brokerlab.errors import AgentError, BrokerDiedError, BrokerError, DiskFullError, UserError
 from brokerlab.events import Journal
 from brokerlab.faults.injection import Injection, raise_failure
-from brokerlab.load.agents import Agents
+from brokerlab.load.agents import Agents, agreed_start
 from brokerlab.load.late_sets import Due, LateSets
 from brokerlab.load.live import LiveLines, live_text
 from brokerlab.load.plans import agent_plans, destination_names, group_names
@@ -32,13 +32,14 @@ from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, Phase, RunPlan
 from brokerlab.results.directory import RunDirectory
 from brokerlab.secrets import redacted, redacted_settings
 from brokerlab.take_down import TakeDown, delete_destinations, deletion_by_hand
+from brokerlab.warming import warm_up_cluster
 from brokerlab.watching import applied, probe_plan
 
 READY_S = 300.0
 PROBE_READY_S = 15.0
 WRITE_BACK_S = 60.0
-START_IN_NS = 600_000_000
 SECOND_NS = 1_000_000_000
+READING_S = 1.5  # within this there is a reading of every node
 NEARLY_NOTHING_BYTES = 1 << 20  # so little space left on the runs' disk is the reason for any death
 
 
@@ -101,8 +102,9 @@ class Execution:
         with TakeDown(self._left_behind) as down:
             try:
                 endpoint = self._bring_up(down)
-                if self._held is not None and self._held.executions == 1:
-                    self._cell = self._cell.model_copy(update={"phases": self._cell.phases.on_a_new_cluster()})
+                failure = self._warm_up_new_cluster(endpoint)
+                if failure is not None:
+                    return Facts(self._facts, None, failure)
                 self._make_destinations(endpoint, down)
                 self._add_processes(down)
                 facts = self._load(endpoint)
@@ -113,6 +115,22 @@ class Execution:
                     interrupted = isinstance(e, KeyboardInterrupt)
                     self._journal.add(events.Interrupted(error=str(e)) if interrupted else events.Failed(error=str(e)))
                 raise
+
+    def _warm_up_new_cluster(self, endpoint: Endpoint) -> str | None:
+        """Why the execution failed, where it did while its cluster was warmed up."""
+        seconds = self._cell.phases.first_warm_up_s
+        if self._held is None or self._held.executions > 1 or not seconds:
+            return None
+        self._say.stage(f"warming up {self._cell.broker} for {seconds:g} s")
+        scratch = self._directory.path / "clusters" / f"{self._execution}-warm-up"
+        try:
+            warm_up_cluster(self._plan, self._cell, self._execution, endpoint, scratch, self._watch, self.progress)
+        except (BrokerError, AgentError) as e:
+            failure = self._died(e)
+            self._journal.add(events.End(failure=failure))
+            return failure
+        self._journal.add(events.ClusterWarmedUp(seconds=seconds))
+        return None
 
     def _make_destinations(self, endpoint: Endpoint, down: TakeDown) -> None:
         """Over a connection that is closed before the load: an idle one would be lost with any break of the network."""
@@ -214,7 +232,7 @@ class Execution:
         self._agents.prepare(consumers)
         clock = clock_pair()
         self._start_probe(clock, endpoint)
-        start_ns = self._agreed_start(clock)
+        start_ns = agreed_start(clock)
         self._learn(
             driver_path=next((d for n, d in self._agents.drivers.items() if n.startswith("producer")), None),
             executions=self._environment(start_mono_ns=start_ns[0], clock=clock),
@@ -265,12 +283,6 @@ class Execution:
                 self._journal.add(events.AgentStarted(pid=pid), source=name)
         self._note_applied()
 
-    def _agreed_start(self, clock: ClockPair) -> tuple[int, int]:
-        """A whole UNIX second soon, on the monotonic clock: (start, UNIX minus monotonic)."""
-        offset_ns = clock.unix_minus_mono_ns
-        unix_ns = time.monotonic_ns() + offset_ns + START_IN_NS
-        return -(-unix_ns // SECOND_NS) * SECOND_NS - offset_ns, offset_ns
-
     def _start_probe(self, clock: ClockPair, endpoint: Endpoint) -> None:
         where = self._directory.probes(self._execution)
         plan = probe_plan(self._plan.run, self._cell, self._execution, self._held, endpoint, self._agents, clock, where)
@@ -295,6 +307,7 @@ class Execution:
             due = late.take(time.monotonic_ns(), self._agents.sent_bytes, all_sent=all_sent)
             if any(of.consumers.start == "after_backlog" for of in due):
                 self._journal.add(events.BacklogComplete())
+                time.sleep(READING_S)  # so that readings tell what writing and what reading a backlog costs
             self._start_late(due, start)
 
     def _start_late(self, due: list[Due], start: tuple[int, int]) -> None:
@@ -332,8 +345,9 @@ class Execution:
             ) from error
         dead = self._dead_nodes()
         if dead:
-            failure = f"{', '.join(dead)} died under load\nlast log lines:\n{self._log_tail()}"
-            self._journal.add(events.NodeDied(names=dead, text=self._log_tail()))
+            said = "" if self._cluster is None else self._cluster.log_tail(of=dead)
+            failure = f"{', '.join(dead)} died under load\nlast log lines:\n{said}"
+            self._journal.add(events.NodeDied(names=dead, text=said))
         else:
             # A broker that fails without a node of ours having ended, or an agent.
             failure = str(error)
@@ -347,9 +361,6 @@ class Execution:
         """Nodes that have ended by accident: those killed by plan are none."""
         dead = () if self._cluster is None else self._cluster.dead_nodes()
         return dead if self._faults is None else tuple(name for name in dead if name not in self._faults.dead)
-
-    def _log_tail(self) -> str:
-        return "" if self._cluster is None else self._cluster.log_tail()
 
     def _watch(self) -> None:
         dead = self._dead_nodes()

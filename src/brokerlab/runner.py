@@ -32,8 +32,7 @@ from brokerlab.results.directory import RunDirectory
 from brokerlab.results.run_state import ENDED, LOCK_FILE, unfinished_run
 from brokerlab.rounds import Extra, extra_in_place_of, rounds
 from brokerlab.secrets import redacted
-
-OVERHEAD_S = 12.0  # starting and stopping a cluster and its agents, for the progress bar only
+from brokerlab.workload.estimate import lengths_s
 
 
 def run(
@@ -53,7 +52,7 @@ def run(
     with signals_interrupt(), _alone_on_this_host(say):
         directory = (None if fresh else unfinished_run(root, plan.fingerprint, say.note)) or _new(root, plan, java)
         plan = directory.plan()
-        with _locked(directory.path / LOCK_FILE):
+        with _saved_when_interrupted(directory), _locked(directory.path / LOCK_FILE):
             shutil.rmtree(directory.path / "clusters", ignore_errors=True)  # of a runner that was killed
             remove_leftovers()
             left_behind = partial(_left_behind, say)
@@ -67,6 +66,15 @@ def run(
             clock = facts.clock.model_copy(update={"end": clock_pair()})
             directory.write("environment.json", facts.model_copy(update={"clock": clock}))
     return directory
+
+
+@contextmanager
+def _saved_when_interrupted(directory: RunDirectory) -> Iterator[None]:
+    """Ctrl-C says what to do next wherever it comes: in an execution or between two, where clusters start and stop."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise InterruptedRunError.saved_in(directory.path) from None
 
 
 def _left_behind(say: RunListener, what: str, to_do: str) -> None:
@@ -121,10 +129,7 @@ def _execute(
         _note_state(
             directory, execution, state="interrupted", reason="interrupted by the user", ended_unix_s=time.time()
         )
-        raise InterruptedRunError(
-            f"interrupted; what was measured is saved in {directory.path}",
-            hint="the same command continues where this one stopped",
-        ) from None
+        raise
     except BaseException as e:
         reason = redacted(str(e) if isinstance(e, BrokerlabError) else f"{type(e).__name__}: {e}")
         with contextlib.suppress(OSError):  # on a full disk the state stays "running" although nothing runs any more
@@ -139,16 +144,15 @@ def _execute(
 def _progress(plan: RunPlan, cell: CellPlan, repeat: int, say: RunListener, *, is_extra: bool) -> Any:
     """A function that tells the listener how far the whole run is, by time. An extra execution moves nothing: it is run when
     its round is done."""
-    length = {c.cell: c.phases.warm_up_s + c.phases.measure_s + OVERHEAD_S for c in plan.cells}
-    total = sum(length[e.cell] for e in plan.order)
+    lengths = lengths_s(plan)
     number = plan.order.index(ExecutionId(cell=cell.cell, repeat=repeat))
     while is_extra and number < len(plan.order) and plan.order[number].repeat == repeat:
         number += 1
-    before = sum(length[e.cell] for e in plan.order[:number])
+    before, total = sum(lengths[:number]), sum(lengths)
     began = time.monotonic()
 
     def tell(text: str) -> None:
-        within = 0.0 if is_extra else min(time.monotonic() - began, length[cell.cell])
+        within = 0.0 if is_extra else min(time.monotonic() - began, lengths[number])
         say.progress((before + within) / total, text)
 
     return tell

@@ -12,7 +12,7 @@ from brokerlab.brokers.memory.connection import ask
 from brokerlab.brokers.registry import broker_named
 from brokerlab.evidence.segments import rows
 from brokerlab.evidence.tables import EVENT, INTERVAL
-from brokerlab.model.events import ClusterKept, NodeStarted, event_of
+from brokerlab.model.events import ClusterKept, ClusterWarmedUp, NodeStarted, event_of
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.results.directory import RunDirectory
 from brokerlab.workload.load import plan_workload
@@ -65,10 +65,46 @@ def warming_up(run: RunDirectory, execution: ExecutionId) -> int:
     return sum(row["due"] for row in found if row["phase"] == "warm_up")
 
 
-def test_only_the_first_execution_on_a_cluster_has_the_first_warm_up(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_cluster_is_warmed_up_once_and_nothing_of_it_is_kept(tmp_path: Path, monkeypatch: Any) -> None:
+    sent: list[int] = []
+    load = execution.Execution._load
+
+    def looking(self: Any, endpoint: Any) -> Any:
+        statistics = ask(endpoint, {"do": "statistics"})
+        assert statistics["held_bytes"] == 0
+        sent.append(statistics["in_messages_total"])
+        return load(self, endpoint)
+
+    monkeypatch.setattr(execution.Execution, "_load", looking)
     workload = WORKLOAD.replace("warm_up: 0s", "warm_up: 500ms, first_warm_up: 2s")
     made = run(tmp_path, "repeats: 3\n", monkeypatch, workload)
-    assert [warming_up(made, e) for e in made.plan().order] == [400, 100, 100]
+    assert [warming_up(made, e) for e in made.plan().order] == [100, 100, 100]
+    assert sent == [
+        601,
+        901,
+        1201,
+    ]  # one that proves it ready; of 200/s: 2 s and a last one, then 1.5 s in each execution
+    found = [event_of(row) for e in made.plan().order for row in rows(made.events(e), EVENT)]
+    assert [event.seconds for event in found if isinstance(event, ClusterWarmedUp)] == [2.0]
+    assert not list(made.path.glob("clusters/*"))
+
+
+def test_a_death_while_a_cluster_is_warmed_up_is_a_result(tmp_path: Path, monkeypatch: Any) -> None:
+    warm_up = execution.Execution._warm_up_new_cluster
+
+    def killing(self: Any, endpoint: Any) -> Any:
+        if self._execution.repeat == 1:
+            (node,) = self._cluster.nodes()
+            self.progress = lambda _text: os.kill(node.pid, signal.SIGKILL) if not self._cluster.dead_nodes() else None
+        return warm_up(self, endpoint)
+
+    monkeypatch.setattr(execution.Execution, "_warm_up_new_cluster", killing)
+    workload = WORKLOAD.replace("warm_up: 0s", "warm_up: 0s, first_warm_up: 2s")
+    made = run(tmp_path, "repeats: 2\n", monkeypatch, workload)
+    assert [made.state().of(e).state for e in made.plan().order] == ["failed", "finished"]
+    first, second = pids(made)
+    assert first != second
+    assert not list(made.path.glob("clusters/*"))
 
 
 def test_executions_with_equal_servers_share_a_cluster_and_nothing_in_it(tmp_path: Path, monkeypatch: Any) -> None:

@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "faults": {"faults", "brokers.contract"},
     "take_down": {"brokers.contract"},
     "clusters": {"brokers.contract", "take_down"},
+    "warming": {"brokers", "environment", "load", "take_down"},
     "rounds": {"judge", "results"},
     "load": {"load", "evidence"},
     "probes": {"probes", "evidence", "machine", "brokers.contract", "brokers.registry"},

@@ -35,8 +35,8 @@ class PlainListener:
 
     def progress(self, done: float, text: str) -> None:
         now = self._now_s()
-        if done < self._done / 2:  # a study has begun its next run
-            self._started_s = now
+        if done < self._done / 2:  # a study has begun its next run, whose pace is not known yet
+            self._started_s = self._said_s = now
         self._done = done
         if now - self._said_s < PLAIN_EVERY_S:
             return

@@ -12,12 +12,15 @@ from typing import Any
 from brokerlab.errors import AgentError, BrokerError, BrokerlabError, DiskFullError, MachineError
 from brokerlab.load.drain import Drained, Progress, drained
 from brokerlab.load.process import Event, TalkingProcess, stop_all
+from brokerlab.model.environment import ClockPair
 from brokerlab.model.patience import patience_s
 from brokerlab.model.plan import AgentPlan, Role
 
 READY_S = 120.0  # and more where there are many partitions
 REPORT_S = 30.0  # likewise
 REPORT_EVERY_S = 0.25
+START_IN_NS = 600_000_000
+SECOND_NS = 1_000_000_000
 ERRORS: dict[str, type[BrokerlabError]] = {"DiskFullError": DiskFullError, "MachineError": MachineError}
 
 Watch = Callable[[], None]  # called several times a second; raises to end the execution
@@ -166,6 +169,13 @@ class Agents:
                 + (f"\nits last output:\n{said}" if said else ""),
                 agents=(event.source,),
             )
+
+
+def agreed_start(clock: ClockPair) -> tuple[int, int]:
+    """A whole UNIX second soon, on the monotonic clock: (start, UNIX minus monotonic)."""
+    offset_ns = clock.unix_minus_mono_ns
+    unix_ns = time.monotonic_ns() + offset_ns + START_IN_NS
+    return -(-unix_ns // SECOND_NS) * SECOND_NS - offset_ns, offset_ns
 
 
 def _partitions(plan: AgentPlan) -> int:

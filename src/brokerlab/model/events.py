@@ -33,6 +33,13 @@ class ClusterKept(_Event):
     executions: int = 0  # how many it has had, this one included
 
 
+class ClusterWarmedUp(_Event):
+    """The execution's cluster was just started, and had the cell's load for so long before; nothing of that was kept."""
+
+    kind: Literal["cluster_warmed_up"] = "cluster_warmed_up"
+    seconds: float = 0.0
+
+
 class AgentStarted(_Event):
     kind: Literal["agent_started"] = "agent_started"
     pid: int
@@ -216,7 +223,7 @@ class NothingTookOver(_Event):
 
 
 KnownEvent = (
-    NodeStarted | ClusterKept | AgentStarted | PhaseBegun | BacklogComplete | ConsumersStarted | PageCacheDropped | Drain | End | Interrupted | Failed | Annotation | TargetGone | TargetBack | LeftBehind
+    NodeStarted | ClusterKept | ClusterWarmedUp | AgentStarted | PhaseBegun | BacklogComplete | ConsumersStarted | PageCacheDropped | Drain | End | Interrupted | Failed | Annotation | TargetGone | TargetBack | LeftBehind
     | NodeDied | AgentDied | BrokerFailed | FaultBegun | FaultEnded | FaultFailed | TookOver | NothingTookOver
 )  # fmt: skip
 

@@ -142,10 +142,11 @@ METRICS = {
     m.key: m
     for m in (*RATES, *COURSE, *CEILING_SHARES, *COSTS, *BACKLOG_COSTS, *FAULTS, *LATENCY_METRICS, *COUNT_METRICS)
 }
-# What an answer rests on: rates, counts, and the latencies at the quantiles that our own lateness must not distort.
+# What an answer about a broker rests on: rates, counts, and the latencies at the quantiles that our own lateness must not
+# distort. What the agents themselves used says nothing about a broker.
 JUDGED_METRICS = frozenset(
     (
-        *(m.key for m in (*RATES, *COUNT_METRICS)),
+        *(m.key for m in (*RATES, *COUNT_METRICS) if m.key != "agent_cpu_cores"),
         *(f"{latency}_{quantile}" for latency in LATENCIES for quantile in JUDGED_QUANTILES),
     )
 )

@@ -156,10 +156,7 @@ class PhasesPlan(Frozen):
     warm_up_s: float
     measure_s: float
     drain_limit_s: float
-    first_warm_up_s: float | None = None  # on a cluster that was started for the execution; None: the same
-
-    def on_a_new_cluster(self) -> PhasesPlan:
-        return self if self.first_warm_up_s is None else self.model_copy(update={"warm_up_s": self.first_warm_up_s})
+    first_warm_up_s: float | None = None  # load on a cluster that was just started, before its first execution
 
 
 class Security(Frozen):

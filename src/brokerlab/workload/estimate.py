@@ -40,29 +40,37 @@ def execution_seconds(cell: CellPlan, starts: Starts = NO_STARTS) -> float:
 
 
 def _start_s(cell: CellPlan, starts: Starts) -> float:
-    """What a new cluster costs an execution: its start, and a longer warm-up."""
-    longer_s = cell.phases.on_a_new_cluster().warm_up_s - cell.phases.warm_up_s
-    return starts.get(cell.broker, START_S_PER_NODE) * cell.nodes + longer_s
+    """What a new cluster costs an execution: its start, and load to warm it up."""
+    first_s = cell.phases.first_warm_up_s
+    return starts.get(cell.broker, START_S_PER_NODE) * cell.nodes + (first_s + AROUND_S if first_s else 0.0)
+
+
+def lengths_s(plan: RunPlan, starts: Starts = NO_STARTS) -> list[float]:
+    """How long each execution takes, in the order of the plan; those that follow another one on the same kept cluster
+    start none."""
+    planned = _planned(plan)
+    follows = [
+        cell.cluster_key() is not None and cell.cluster_key() == b.cluster_key() for b, cell in pairwise(planned)
+    ]
+    return [
+        execution_seconds(cell, starts) - (_start_s(cell, starts) if kept else 0.0)
+        for cell, kept in zip(planned, [False, *follows], strict=True)
+    ]
+
+
+def _planned(plan: RunPlan) -> list[CellPlan]:
+    cells = {c.cell: c for c in plan.cells}
+    return [cells[e.cell] for e in plan.order]
 
 
 def estimate(plan: RunPlan, starts: Starts = NO_STARTS) -> Estimate:
-    cells = {c.cell: c for c in plan.cells}
-    planned = [cells[e.cell] for e in plan.order]
+    planned = _planned(plan)
     data = [_broker_data_bytes(c) for c in plan.cells]
     known = [d for d in data if d is not None]
     return Estimate(
-        seconds=sum(execution_seconds(c, starts) for c in planned) - _starts_saved_s(planned, starts) + ANALYSIS_S,
+        seconds=sum(lengths_s(plan, starts)) + ANALYSIS_S,
         evidence_bytes=sum(_evidence_bytes(c) for c in planned),
         broker_data_bytes=max(known) if len(known) == len(data) and known else None,
-    )
-
-
-def _starts_saved_s(planned: list[CellPlan], starts: Starts) -> float:
-    """Of executions that follow another one on the same kept cluster."""
-    return sum(
-        _start_s(cell, starts)
-        for before, cell in pairwise(planned)
-        if cell.cluster_key() is not None and cell.cluster_key() == before.cluster_key()
     )
 
 

@@ -216,7 +216,9 @@ class Producers(Frozen):
 class Phases(Frozen):
     warm_up: Seconds = Field(5.0, ge=0, description="Load before measuring.")
     first_warm_up: Seconds | None = Field(
-        None, ge=0, description="The same on a cluster that was just started (default: warm_up)."
+        None,
+        ge=0,
+        description="Load on a cluster that was just started, before its first execution; nothing of it is kept.",
     )
     measure: Seconds = Field(gt=0, description="What results are computed from; with producers.messages, the longest.")
     drain_limit: Seconds = Field(30.0, ge=0, description="How long consumers may still receive afterwards.")

@@ -37,7 +37,8 @@ def test_the_time_left_is_that_of_the_run_under_way_where_a_study_has_several() 
     listener = PlainListener(said.append, clock)
     clock.now += 1000
     listener.progress(0.98, "the first run")
-    listener.progress(0.0, "the next one begins")
+    clock.now += PLAIN_EVERY_S
+    listener.progress(0.03, "the next one begins")
     clock.now += PLAIN_EVERY_S
     listener.progress(0.5, "half of it")
     assert said == [" 98%, 20 s left  the first run", " 50%, 10 s left  half of it"]

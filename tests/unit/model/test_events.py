@@ -22,6 +22,7 @@ def row(kind: str, **detail: Any) -> dict[str, Any]:
 EXAMPLES = [
     events.NodeStarted(pid=7),
     events.ClusterKept(started_for="c01-r1", executions=2),
+    events.ClusterWarmedUp(seconds=60.0),
     events.AgentStarted(pid=8),
     events.PhaseBegun(phase="warm_up", start_mono_ns=5),
     events.BacklogComplete(),

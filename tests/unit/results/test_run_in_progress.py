@@ -17,11 +17,13 @@ from brokerlab.errors import NotFoundError
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.run_state import LOCK_FILE, in_progress, runner_pid
 
+# A shell that starts a program in the background lets it ignore SIGINT, and so do its children, unless they say otherwise.
 HOLD = """
-import os, sys
+import os, signal, sys
 from collections.abc import Iterator
 from pathlib import Path
 from brokerlab.runner import _locked
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with _locked(Path(sys.argv[1])):
     print(os.getpid(), flush=True)
     sys.stdin.read()
