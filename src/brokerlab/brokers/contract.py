@@ -6,7 +6,7 @@ to say when their library told them something.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
@@ -158,8 +158,8 @@ class Cluster(Protocol):
     def dead_nodes(self) -> tuple[str, ...]:
         """Names of nodes whose process has ended without being stopped."""
 
-    def log_tail(self, lines: int = 20) -> str:
-        """The last lines of the nodes' logs, for error messages."""
+    def log_tail(self, lines: int = 20, of: Collection[str] = ()) -> str:
+        """The last lines of the logs of these nodes, or of all, for error messages."""
 
     def stop(self) -> None:
         """End all nodes: SIGTERM, grace time, SIGKILL. Idempotent."""

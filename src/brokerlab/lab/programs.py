@@ -42,10 +42,12 @@ def spark_settings(profile: str | None = None, master: str | None = None, conf: 
 def spark_session(listener: RunListener, settings: SparkSettings | None = None) -> AbstractContextManager[SparkSession]:
     """A session for the length of a block, with a Java that is fetched where there is none."""
     from brokerlab.install.java import java_home_for_spark
+    from brokerlab.pipeline.session import session_is_running
     from brokerlab.pipeline.session import spark_session as session_with
 
     java_home = java_home_for_spark(java(listener))
-    listener.stage("starting Spark")
+    if not session_is_running():
+        listener.stage("starting Spark")
     return session_with(java_home, settings)
 
 

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from brokerlab.lifeline import die_with_parent
+from brokerlab.model.log_lines import is_error
 from brokerlab.model.plan import Security
 from brokerlab.processes.confinement import Confinement
 
-# As the servers we start write it: log4j, C and Erlang programs; Java's and Go's last words.
-_AN_ERROR = re.compile(
-    r"\b(ERROR|FATAL|PANIC|Caused by|Exception in thread|[Ff]atal error)\b|^panic: |^[\w.$]+(Exception|Error): "
-    r"|\[(ERR|FTL|error)\]|# Failed "
-)
 _ERRORS_SHOWN = 6
 
 
@@ -113,7 +108,7 @@ class ServerProcess:
         except OSError:
             return ""
         before, tail = text[:-lines], text[-lines:]
-        errors = [line for line in before if _AN_ERROR.search(line)]
+        errors = [line for line in before if is_error(line)]
         if len(errors) > 2 * _ERRORS_SHOWN:  # the first may be the reason of all, the last what made it end
             errors = [*errors[:_ERRORS_SHOWN], "...", *errors[-_ERRORS_SHOWN:]]
         return "\n".join([*errors, *(["..."] if errors else []), *tail])

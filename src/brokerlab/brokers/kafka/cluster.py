@@ -28,6 +28,7 @@ from brokerlab.brokers.kit.jolokia import (
     policy,
     write_agent_files,
 )
+from brokerlab.brokers.kit.jvm_options import own_options
 from brokerlab.brokers.kit.local import LocalCluster, write_private
 from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.errors import BrokerError
@@ -68,7 +69,8 @@ class KafkaCluster(LocalCluster):
         env = inherited_environment(cell.security, *NOT_OURS)
         for layout in self._layouts:
             options = self._java_options(layout, archive_to)
-            command = server.java_command(self._java.path, self._jars, layout, size, options)
+            own = own_options(cell.broker_settings)
+            command = server.java_command(self._java.path, self._jars, layout, size, options, own)
             self._processes.append(self._server(layout.name, command, env))
 
     def _java_options(self, layout: server.NodeLayout, archive_to: Path | None) -> list[str]:

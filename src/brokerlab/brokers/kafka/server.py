@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from brokerlab.brokers.kit import java as kit_java
 from brokerlab.brokers.kit.jolokia import AgentAndJars
+from brokerlab.brokers.kit.jvm_options import with_own
 
 CONTROLLERS_MOST = 3  # more than three nodes: the first three are controllers too, the rest brokers only
 MAIN_CLASS = "kafka.Kafka"
@@ -127,10 +128,16 @@ def jvm_size(nodes: int) -> JvmSize:
 
 
 def java_command(
-    java: Path, jars: AgentAndJars, node: NodeLayout, size: JvmSize, more_options: Sequence[str] = ()
+    java: Path,
+    jars: AgentAndJars,
+    node: NodeLayout,
+    size: JvmSize,
+    more_options: Sequence[str] = (),
+    own: Sequence[str] = (),
 ) -> list[str]:
     """The command that runs one node in the foreground."""
-    options = [f"-Xms{size.heap_mb}m", f"-Xmx{size.heap_mb}m", *size.collector, *more_options]
+    ours = (f"-Xms{size.heap_mb}m", f"-Xmx{size.heap_mb}m", *size.collector, *more_options)
+    options = with_own(ours, own)
     return kit_java.java_command(java, jars.class_path, node.directory, options, [MAIN_CLASS, str(node.properties)])
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit.durability import level_of
+from brokerlab.brokers.kit.jvm_options import JVM_OPTIONS, JVM_SETTING
 from brokerlab.brokers.kit.names import names
 from brokerlab.brokers.kit.setting_checks import one_of, unknown_names
 from brokerlab.model.plan import CellPlan, Durability
@@ -16,6 +17,7 @@ from brokerlab.model.plan import CellPlan, Durability
 ADVERTISED_SETTING = "advertised.listeners"
 # Ours, not Kafka's: every JVM also answers remote JMX, on loopback and without a login, for tools that read nothing else.
 JMX_SETTING = "jmx.remote"
+_OF_THE_JVM = frozenset({JMX_SETTING, JVM_SETTING})
 REPLICATION_SETTING = "default.replication.factor"  # topics are created with this many replicas
 
 # What a workload may set as broker_settings. A name that is a topic's goes to the topics, the rest to the servers.
@@ -118,7 +120,7 @@ def topic_settings(level: Durability, broker_settings: Mapping[str, str]) -> dic
 
 def server_settings(broker_settings: Mapping[str, str]) -> dict[str, str]:
     """The part of a workload's broker settings that goes into server.properties."""
-    return {name: value for name, value in broker_settings.items() if name not in TOPIC_SETTINGS | {JMX_SETTING}}
+    return {name: value for name, value in broker_settings.items() if name not in TOPIC_SETTINGS | _OF_THE_JVM}
 
 
 def wants_jmx(broker_settings: Mapping[str, str]) -> bool:
@@ -164,16 +166,17 @@ def problems(cell: CellPlan) -> list[CellProblem]:
     """Unknown names, with the nearest valid one; names that brokerlab sets itself; impossible values."""
     client_names = PRODUCER_SETTINGS | CONSUMER_SETTINGS | SHARED_SETTINGS
     found = [
-        *_name_problems("broker_settings", cell.broker_settings, TOPIC_SETTINGS | SERVER_SETTINGS | {JMX_SETTING}),
+        *_name_problems("broker_settings", cell.broker_settings, TOPIC_SETTINGS | SERVER_SETTINGS | _OF_THE_JVM),
         *_name_problems("client_settings", cell.client_settings, client_names),
     ]
     for name in _ACKS_NAMES:
         said = one_of("all", "-1", "1", "0")(cell.client_settings.get(name, "all"))
         if said is not None:
             found.append(CellProblem(("client_settings", name), said, cell.client_settings[name]))
-    said = one_of("true", "false")(cell.broker_settings.get(JMX_SETTING, "false"))
-    if said is not None:
-        found.append(CellProblem(("broker_settings", JMX_SETTING), said, cell.broker_settings[JMX_SETTING]))
+    for name, check in ((JMX_SETTING, one_of("true", "false")), (JVM_SETTING, JVM_OPTIONS)):
+        said = check(cell.broker_settings[name]) if name in cell.broker_settings else None
+        if said is not None:
+            found.append(CellProblem(("broker_settings", name), said, cell.broker_settings[name]))
     interval = cell.client_settings.get("auto.commit.interval.ms", "0")
     if not interval.isdecimal() or int(interval) > 86_400_000:
         said = "must be a whole number of milliseconds, at most 86400000; 0: positions are committed at the end only"

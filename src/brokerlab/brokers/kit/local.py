@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -88,8 +88,8 @@ class LocalCluster:
     def kill_node(self, name: str) -> None:
         {p.name: p for p in self._processes}[name].kill()
 
-    def log_tail(self, lines: int = 20) -> str:
-        return "\n".join(f"[{p.name}]\n{p.log_tail(lines)}" for p in self._processes)
+    def log_tail(self, lines: int = 20, of: Collection[str] = ()) -> str:
+        return tails(self._processes, lines, of)
 
     def stop(self) -> None:
         for process in self._processes:
@@ -99,6 +99,10 @@ class LocalCluster:
         self._links.end()
         shutil.rmtree(self._directory, ignore_errors=True)
         self._confinement.end()
+
+
+def tails(processes: Iterable[ServerProcess], lines: int, of: Collection[str]) -> str:
+    return "\n".join(f"[{p.name}]\n{p.log_tail(lines)}" for p in processes if not of or p.name in of)
 
 
 @contextmanager

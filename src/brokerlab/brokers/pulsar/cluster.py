@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.java import NOT_OURS, write_java_files
-from brokerlab.brokers.kit.local import LocalCluster
+from brokerlab.brokers.kit.jvm_options import own_options
+from brokerlab.brokers.kit.local import LocalCluster, tails
 from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.brokers.kit.wire import credentials
 from brokerlab.brokers.pulsar import server
@@ -24,8 +25,9 @@ BROKERS = 2
 _MEMORY = {
     "standalone": server.Memory(768, 768),
     "zookeeper": server.Memory(192, 64),
-    "bookie": server.Memory(256, 256),
-    "broker": server.Memory(512, 384),
+    # Room for the entries that a bookie may have in progress (`maxAddsInProgressLimit`), each a batch of up to 1 MiB.
+    "bookie": server.Memory(512, 768),
+    "broker": server.Memory(768, 512),
     "setup": server.Memory(192, 64),
 }
 _STOP_GRACE_S = 20.0
@@ -68,7 +70,8 @@ class PulsarCluster(LocalCluster):
 
     def _node(self, role: str, name: str, main: list[str], gate: str | None = None) -> Node:
         home = self._directory / name
-        command = server.java_command(self._programs, self._memory(role), home, main)
+        own = own_options(self._cell.broker_settings)
+        command = server.java_command(self._programs, self._memory(role), home, main, own)
         if gate is not None:
             command = ["/bin/sh", "-c", _GATE, str(self._directory / gate), *command]
         env = inherited_environment(self._cell.security, *NOT_OURS)
@@ -174,8 +177,8 @@ class PulsarCluster(LocalCluster):
         owner = self._addresses.index(url.rpartition("/")[2])
         return [n.process.name for n in self._nodes if "broker" in n.urls][owner]
 
-    def log_tail(self, lines: int = 20) -> str:
-        return "\n".join(f"--- {n.process.name}\n{n.process.log_tail(lines)}" for n in self._everything())
+    def log_tail(self, lines: int = 20, of: Collection[str] = ()) -> str:
+        return tails((n.process for n in self._everything()), lines, of)
 
     def stop(self) -> None:
         """Brokers first, ZooKeeper last: each tells the one behind it that it leaves."""

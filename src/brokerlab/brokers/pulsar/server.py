@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from brokerlab.brokers.kit import java as kit_java
+from brokerlab.brokers.kit.jvm_options import with_own
 from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.brokers.pulsar import tuning
 from brokerlab.brokers.pulsar.settings import PulsarSettings
@@ -46,7 +47,9 @@ def text(settings: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def java_command(programs: JavaServer, memory: Memory, home: Path, main: Sequence[str]) -> list[str]:
+def java_command(
+    programs: JavaServer, memory: Memory, home: Path, main: Sequence[str], own: Sequence[str] = ()
+) -> list[str]:
     """The command that runs one server in the foreground."""
     opened = [
         part for module, packages in _OPENED.items() for p in packages
@@ -61,7 +64,7 @@ def java_command(programs: JavaServer, memory: Memory, home: Path, main: Sequenc
         "-Dio.netty.tryReflectionSetAccessible=true",
         "-Dorg.apache.pulsar.shade.io.netty.tryReflectionSetAccessible=true",
     ]
-    return kit_java.java_command(programs.java.path, programs.jars, home, options, main)
+    return kit_java.java_command(programs.java.path, programs.jars, home, with_own(options, own), main)
 
 
 def zookeeper_conf(port: int, data: Path) -> str:
@@ -112,6 +115,9 @@ def bookie_conf(port: int, http_port: int, zookeeper_port: int, home: Path, sett
             "journalDirectories": str(home / "journal"),
             "ledgerDirectories": str(home / "ledgers"),
             "zkTimeout": "30000",
+            # Two of three bookies must acknowledge, so nothing slows producers down for the slowest one. Without a limit it
+            # buffers unwritten entries until it runs out of memory; with one, brokers wait for it (below), then producers.
+            "maxAddsInProgressLimit": "512",
         }
     )
 
@@ -140,6 +146,7 @@ def _broker_settings(
         "subscriptionBacklogScanMaxEntries": "1000000",
         # With as many bookies as copies a lost one cannot be replaced: go on while the ack quorum holds.
         "bookkeeper_delayEnsembleChange": "true",
+        "bookkeeper_waitTimeoutOnBackpressureMs": "5000",
         # Nothing moves during a run.
         "loadBalancerSheddingEnabled": "false",
         "loadBalancerAutoBundleSplitEnabled": "false",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit import durability
 from brokerlab.brokers.kit.durability import wants_fsync, wants_replicas
+from brokerlab.brokers.kit.jvm_options import JVM_OPTIONS, JVM_SETTING
 from brokerlab.brokers.kit.setting_checks import ANYTHING, TRUE_OR_FALSE, one_of, setting_problems, whole_number
 from brokerlab.brokers.pulsar import tuning
 from brokerlab.model.plan import CellPlan, Durability
@@ -24,6 +25,7 @@ SERVER = {
     **tuning.BROKER,
     **dict.fromkeys(_SWITCHES, TRUE_OR_FALSE),
     _ADVERTISED: ANYTHING,
+    JVM_SETTING: JVM_OPTIONS,
 }
 CLIENT_DEFAULTS = {
     "batching_enabled": "true",

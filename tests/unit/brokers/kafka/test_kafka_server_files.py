@@ -8,12 +8,13 @@ from brokerlab.brokers.kafka.metrics import METRICS
 from brokerlab.brokers.kafka.probe import READABLE
 from brokerlab.brokers.kafka.server import (
     NodeLayout,
+    java_command,
     jvm_size,
     meta_properties,
     new_id,
     server_properties,
 )
-from brokerlab.brokers.kit.jolokia import policy, readings_of
+from brokerlab.brokers.kit.jolokia import AgentAndJars, policy, readings_of
 
 NODES = [NodeLayout(i, 9000 + i, 9100 + i, 9200 + i, Path(f"/data/kafka-{i}")) for i in (1, 2, 3)]
 
@@ -40,6 +41,16 @@ def test_of_many_nodes_the_first_three_are_controllers_and_the_rest_brokers_only
     assert made[8]["offsets.topic.replication.factor"] == "3"
     assert jvm_size(9).heap_mb == 192
     assert jvm_size(9).collector == ("-XX:+UseSerialGC",)
+
+
+def test_a_heap_and_a_collector_of_the_workload_take_the_place_of_ours() -> None:
+    jars = AgentAndJars(Path("agent.jar"), (Path("kafka.jar"),))
+    ours = java_command(Path("java"), jars, NODES[0], jvm_size(3))
+    assert {"-Xms512m", "-Xmx512m", "-XX:+UseG1GC"} <= set(ours)
+    own = ["-Xmx2g", "-XX:+UseZGC", "-XX:TieredStopAtLevel=1"]
+    theirs = java_command(Path("java"), jars, NODES[0], jvm_size(3), own=own)
+    assert set(own) <= set(theirs)
+    assert not {"-Xms512m", "-Xmx512m", "-XX:+UseG1GC"} & set(theirs)
 
 
 def test_every_listener_speaks_the_protocol_asked_for() -> None:

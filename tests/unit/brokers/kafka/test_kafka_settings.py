@@ -178,6 +178,15 @@ def test_values_that_cannot_be_are_refused() -> None:
     assert "do not fit" in problems_of(cell(nodes=1, durability=Durability.L2))[0]
 
 
+def test_options_of_the_jvm_are_checked_and_never_reach_kafkas_own_settings() -> None:
+    options = {"jvm.options": "-Xmx2g -XX:+UseZGC", "num.io.threads": "2"}
+    assert problems_of(cell(broker_settings=options)) == []
+    assert server_settings(options) == {"num.io.threads": "2"}
+    for nonsense in ("", "Xmx2g", "-Xmx2g; rm", "-cp evil.jar"):
+        (problem,) = problems_of(cell(broker_settings={"jvm.options": nonsense}))
+        assert "must be options that begin with -X or -D" in problem
+
+
 def test_one_node_may_send_its_clients_elsewhere_and_several_may_not() -> None:
     elsewhere = {"advertised.listeners": "PLAINTEXT://127.0.0.1:4"}
     assert problems_of(cell(1, Durability.L4, broker_settings=elsewhere)) == []

@@ -75,6 +75,13 @@ def test_an_option_that_old_java_does_not_know_is_given_to_new_java_only() -> No
     assert command(17)[-3:] == ["-cp", "a.jar", "Main"]
 
 
+def test_a_heap_of_the_workload_takes_the_place_of_ours() -> None:
+    programs = JavaServer(Java(Path("java"), "17.0.1", "PATH"), (Path("a.jar"),))
+    command = server.java_command(programs, server.Memory(64, 32), Path("/h"), ["Main"], ["-Xmx2g", "-XX:+UseZGC"])
+    assert [o for o in command if o.startswith("-Xm")] == ["-Xmx2g"]
+    assert {"-XX:MaxDirectMemorySize=32m", "-XX:+UseZGC"} <= set(command)
+
+
 def test_the_hash_is_the_one_htpasswd_makes() -> None:
     # From `openssl passwd -apr1 -salt abcdefgh`.
     assert apr1("geheim mit sehr langem text", "abcdefgh") == "$apr1$abcdefgh$2Ers.UaLuNmleYBaCPbPn1"
