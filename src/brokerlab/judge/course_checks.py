@@ -13,6 +13,7 @@ from brokerlab.judge.reasons import EVERYTHING, RATES_AND_LATENCIES, Found, chec
 from brokerlab.judge.tailing import any_late
 from brokerlab.model.events import AgentDied, BrokerFailed, ConsumersStarted, Death, LeftBehind, NodeDied, event_of
 from brokerlab.model.execution_id import ExecutionId
+from brokerlab.model.log_lines import last_words
 from brokerlab.results.tables import LOG_P99
 from brokerlab.results.verdict import Weight
 
@@ -24,8 +25,8 @@ def _deaths(f: Findings, kind: type[Death], sentence: str) -> Iterable[Found]:
     for row in f.events:
         event = event_of(row)
         if isinstance(event, kind):
-            kept = [line.strip() for line in event.text.splitlines() if line.strip()][-LAST_LINES:]
-            tail = ": " + " | ".join(kept) if kept else ""
+            said = last_words(event.text, LAST_LINES)
+            tail = ": " + " | ".join(said) if said else ""
             yield Found(ExecutionId.of(row), sentence.format(name=", ".join(event.names)) + tail)
 
 

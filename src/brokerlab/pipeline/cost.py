@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from brokerlab.judge.figures import measured_bounds
@@ -17,6 +18,8 @@ STORED = ("cluster", "stored_bytes")  # subject and metric of the bytes in the d
 _METRICS = ("cpu_cores", "write_bytes_per_s", STORED[1])
 _NO_AGENTS = "no such agents were at work"
 ENOUGH_SECONDS = 0.9  # of the seconds of a phase must have a reading of each node
+NEARLY_NOTHING_BYTES = 1 << 20  # data directories may shrink by so much: indexes and locks come and go
+_SHARED_SECOND = "messages were still sent in a second of the reading"
 
 
 @dataclass
@@ -80,14 +83,15 @@ def _row(
     cpu = {role: _client_cpu_us(within, role) for role in ("producer", "consumer")}
     why = _Reasons()
     nodes = _Nodes([r for r in readings if first <= r["second_unix_s"] <= last], agents, seconds)
+    shared = phase == Phase.DRAIN.value and sent > 0
+    written = _SHARED_SECOND if shared else nodes.total("write_bytes_per_s")
     row = {
         "seconds": seconds, "sent": sent, "received": received,
         "producer_cpu_us_per_message": why.ratio("producer_cpu", cpu["producer"], sent, "sent"),
         "consumer_cpu_us_per_message": why.ratio("consumer_cpu", cpu["consumer"], received, "received"),
         "client_cpu_us_per_message": why.ratio("client_cpu", _together(cpu.values()), messages, noun),
         "broker_cpu_us_per_message": why.ratio("broker_cpu", nodes.total("cpu_cores", 1e6), messages, noun),
-        "broker_disk_written_bytes_per_message":
-            why.ratio("broker_disk_written", nodes.total("write_bytes_per_s"), messages, noun),
+        "broker_disk_written_bytes_per_message": why.ratio("broker_disk_written", written, messages, noun),
         "stored_bytes_per_message": why.ratio("stored", *_stored(rates, readings), "sent"),
     }  # fmt: skip
     return {**row, "reason": why.text()}
@@ -151,4 +155,7 @@ def _stored(rates: list[Row], readings: list[Row]) -> tuple[float | str, int]:
         return "the data directories were not read before the load", sent
     if not after:
         return "the data directories were not read after all was sent", sent
-    return at[min(after)] - at[min(at)], sent
+    sizes = [at[second] for second in sorted(at) if second <= min(after)]
+    if any(before - now > NEARLY_NOTHING_BYTES for before, now in pairwise(sizes)):
+        return "the data directories also shrank meanwhile: what was deleted before was still going", sent
+    return sizes[-1] - sizes[0], sent

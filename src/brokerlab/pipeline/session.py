@@ -102,6 +102,12 @@ def spark_session(java_home: Path | None = None, settings: SparkSettings | None 
                 _stop(session, archive)
 
 
+def session_is_running() -> bool:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() is not None
+
+
 def _children() -> set[psutil.Process]:
     return set(psutil.Process().children())
 

@@ -159,14 +159,38 @@ def test_what_is_set_aside_must_not_change_the_answer() -> None:
     assert "received is 1,000/s without them and 550/s with them" in reason.text
 
 
-def test_a_tail_beyond_the_judged_quantiles_does_not_put_the_choice_in_doubt() -> None:
-    for quantile, doubted in (("p99_ns", ["set_aside_matters"]), ("p999_ns", [])):
-        found = run_of(3, {4: 1})
-        for repeat in (1, 2):
-            spoil(found, repeat, late=False)
-        found.figures["c01", f"publish_latency_{quantile}"].update({1: 9e9, 2: 9e9})
-        reasons = judge(found).verdict.reasons
-        assert [r.code for r in reasons if r.cell and r.repeat is None] == doubted
+@pytest.mark.parametrize(
+    ("from_send_ns", "weight", "answer"), [(20e6, "note", "valid"), (28e6, "cannot tell", "cannot tell")]
+)
+def test_what_was_set_aside_may_differ_by_our_own_lateness_alone(from_send_ns: float, weight: str, answer: str) -> None:
+    found = run_of(4, {5: 1, 6: 2, 7: 3, 8: 4})
+    spoiled, counted = (1, 2, 3, 4), {5: 20e6, 6: 20.1e6, 7: 19.9e6, 8: 20e6}
+    for repeat in spoiled:
+        spoil(found, repeat)
+    found.figures["c01", "end_to_end_latency_p99_ns"] = {**dict.fromkeys(spoiled, 29e6), **counted}
+    found.figures["c01", "end_to_end_latency_from_send_p99_ns"] = {**dict.fromkeys(spoiled, from_send_ns), **counted}
+    judgement = judge(found)
+    assert aside(judgement) == list(spoiled)
+    (reason,) = (r for r in judgement.verdict.reasons if r.code == "set_aside_matters")
+    assert (reason.weight, judgement.verdict.cells[0].latencies) == (weight, answer)
+    assert ("by our own lateness alone" in reason.text) == (weight == "note")
+
+
+@pytest.mark.parametrize(
+    ("metric", "doubted"),
+    [
+        ("publish_latency_p99_ns", ["set_aside_matters"]),
+        ("publish_latency_p999_ns", []),  # beyond the judged quantiles
+        ("agent_cpu_cores", []),  # says nothing about the broker
+    ],
+)
+def test_only_what_an_answer_rests_on_puts_the_choice_in_doubt(metric: str, doubted: list[str]) -> None:
+    found = run_of(3, {4: 1})
+    for repeat in (1, 2):
+        spoil(found, repeat, late=False)
+    found.figures["c01", metric].update({1: 9e9, 2: 9e9})
+    reasons = judge(found).verdict.reasons
+    assert [r.code for r in reasons if r.cell and r.repeat is None] == doubted
 
 
 def test_every_table_of_a_summary_has_figures_with_and_without_what_was_set_aside() -> None:

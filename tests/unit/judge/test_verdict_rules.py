@@ -308,6 +308,17 @@ def test_a_dead_broker_is_invalid_with_its_last_words() -> None:
     assert "FATAL disk is gone" in verdict.reasons[0].text
 
 
+def test_a_broker_that_ended_in_order_is_quoted_with_why_it_did() -> None:
+    said = "INFO starting\\nERROR Bookie: Unable to allocate memory\\nINFO closing\\nINFO closed\\nINFO bye\\n"
+    event = {"cell": "c01", "repeat": 1, "source": "runner", "kind": "node_died", "at_mono_ns": 1,
+             "detail": f'{{"names": ["bookie-1"], "text": "{said}"}}'}  # fmt: skip
+    assert (
+        judged(findings(events=[event]))
+        .reasons[0]
+        .text.endswith("needed: ERROR Bookie: Unable to allocate memory | INFO closed | INFO bye")
+    )
+
+
 def test_a_dead_agent_is_invalid() -> None:
     event = {
         "cell": "c01",

@@ -134,3 +134,20 @@ def test_consumers_that_start_after_the_backlog_have_their_cost_in_the_drain() -
     assert found["broker_cpu_us_per_message"] == {1: pytest.approx(0.5 * 4 * 1e6 / 400)}
     assert found["backlog_broker_cpu_us_per_message"] == {1: pytest.approx(1e6 / 500)}
     assert "backlog_disk_written_bytes_per_message" not in found
+
+
+def test_what_was_deleted_before_and_went_meanwhile_is_no_storage_of_a_message() -> None:
+    sizes = [900e6, 901e6, 400e6, 401e6, 402e6, 403e6, 404e6]
+    shrank = [reading(s, "cluster", "stored_bytes", size) for s, size in enumerate(sizes, 9)]
+    (row,) = cost_rows(SENDING, shrank, set())
+    assert row["stored_bytes_per_message"] is None
+    assert "also shrank meanwhile" in row["reason"]
+
+
+def test_a_second_in_which_messages_were_sent_and_read_does_not_tell_what_reading_writes() -> None:
+    writing = [reading(s, "process:k-1", "write_bytes_per_s", 1e6) for s in range(10, 19)]
+    for first, known in ((14, False), (15, True)):
+        drain = [rate(s, "drain", "consumer", 100) for s in (first, 16)]
+        _, drained = cost_rows([*SENDING, *drain], writing, set(), {"c01"})
+        assert (drained["broker_disk_written_bytes_per_message"] is not None) == known
+        assert ("still sent in a second of the reading" in drained["reason"]) != known
