@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from brokerlab.errors import InterruptedRunError
 from brokerlab.model.listener import SILENT, RunListener
 from brokerlab.results.directory import RunDirectory
 from brokerlab.studies.load import Study
@@ -97,9 +98,12 @@ def planned(study: Study, scale: str, place: Place, only: Collection[str] = ()) 
 
 def run(study: Study, scale: str, place: Place, *, only: Collection[str] = (), fresh: bool = False) -> StudyAnswer:
     """Measure what the claims still need, judge them and write the page. The same call goes on where one was cut off."""
-    RunningStudy(study, scale, place.runs, _Lab(place), place.listener, only).run(fresh=fresh)
-    found = answer(study, scale, place)
-    write_page([found])
+    try:
+        RunningStudy(study, scale, place.runs, _Lab(place), place.listener, only).run(fresh=fresh)
+        found = answer(study, scale, place)
+        write_page([found])
+    except KeyboardInterrupt:  # while claims were judged; a run says so itself
+        raise InterruptedRunError.saved_in(place.runs) from None
     return found
 
 

@@ -29,6 +29,7 @@ SHIPPED = FilePath(__file__).parent / "shipped"
 SCALES = ("quick", "full")
 CALIBRATED = re.compile(r"([0-9]+(?:\.[0-9]+)?) of calibrated")
 OF_THE_STUDY = ("name", "question", "sweep", "cells", "repeats", "seed", "phases")  # not for a single cell to set
+OF_A_CELL = ("phases.warm_up",)  # of these all the same: nothing of it is measured
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class _Loading:
         except ValueError as error:
             self._problem(at, str(error), with_value=False)
             first = ""
-        if first in OF_THE_STUDY:
+        if first in OF_THE_STUDY and path not in OF_A_CELL:
             self._problem(at, f"{first} is the same for all cells: set it in the workload or under scales")
         if isinstance(value, dict) and value and set(value) <= set(SCALES):
             places = {scale: (*at, scale) for scale in value}

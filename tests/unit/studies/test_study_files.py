@@ -47,6 +47,7 @@ CHANGES = [
     ("value: 2.0,", "value: [2.0, 3.0],", "claims[0].published.value", "must be one number", None, None),
     ("id: open", "id: twice", "claims[1].id", "must be different for every claim", None, None),
     ("slow: {producers.rate: 100/s}", "slow: {producers.rate: 0.5 of calibrated}", "experiments[0].cells.slow.producers.rate", "needs `calibrate", "0.5 of calibrated", None),
+    ("slow: {producers.rate: 100/s}", "slow: {phases.measure: 3s}", "experiments[0].cells.slow.phases.measure", "the same for all cells", "3s", None),
     ("slow: {producers.rate: 100/s}", "slow: {repeats: 3}", "experiments[0].cells.slow.repeats", "the same for all cells", "3", None),
     ("slow: {producers.rate: 100/s}", "slow: {producers.ratee: 100/s}", "experiments[0].cells.slow.producers.ratee", "is not a field", None, "rate"),
     ("fast: {producers.rate: {quick: 200/s}}", "fast: {producers.rate: {quick: 200}}", "experiments[0].cells.fast.producers.rate.quick", "the unit is missing", "200", None),
