@@ -34,6 +34,7 @@ lab.measure(lab.plan(sys.argv[1]), Path(sys.argv[2]), fresh=True)
 """
 WORKLOAD = """
 name: watched
+question: What does a tab that watches cost a run?
 broker: memory
 destinations: {{count: 1, partitions: 2}}
 producers: {{rate: 5_000/s, message: 200B}}
