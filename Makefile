@@ -19,17 +19,17 @@ setup: $(VENV)/.made ## the environment only; then .venv/bin/brokerlab works
 
 setup-dev: $(VENV)/.made-dev ## the environment with what tests and checks need
 
-test: setup-dev ## all tests, real brokers included (about 15 minutes; the first time 5 more to install)
+test: setup-dev ## all tests, real brokers included (about 20 minutes; the first time 5 more to install)
 	@tools/chromium-for-tests
 	@$(BIN)/brokerlab install all --quiet || echo "tests of what is not installed will fail, or be skipped with the reason"
-	$(BIN)/python -m pytest -m "not slow and not alone" -n 3
-	$(BIN)/python -m pytest -m "not slow and alone" tests/e2e
+	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m "not slow and not alone" -n 3
+	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m "not slow and alone" tests/e2e
 
 test-all: setup-dev ## the long tests too
 	@tools/chromium-for-tests
 	@$(BIN)/brokerlab install all --quiet || echo "tests of what is not installed will fail, or be skipped with the reason"
-	$(BIN)/python -m pytest -m "not alone" -n 3
-	$(BIN)/python -m pytest -m alone tests/e2e
+	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m "not alone" -n 3
+	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m alone tests/e2e
 
 check: setup-dev ## what pre-commit runs: ruff, mypy --strict, the C compiler's warnings
 	$(BIN)/ruff check .
