@@ -4,27 +4,24 @@ Spark. Columns are those of the result tables of the same names, so that the rep
 from __future__ import annotations
 
 import bisect
-import itertools
 import math
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from brokerlab.dashboard.many_histograms import Int64s, ManyHistograms
 from brokerlab.dashboard.segments import NewLines, NewSegments
 from brokerlab.dashboard.versions import Row, VersionedRows
 from brokerlab.evidence.tables import ACTIVITY, EVENT, INTERVAL, READING
 from brokerlab.model.execution_id import ExecutionId
-from brokerlab.model.histogram import BAND_BITS, SUB_BUCKET_BITS, band_bounds_ns, quantile_ns
 from brokerlab.model.metrics import FROM_SCHEDULE, MEASURES
 from brokerlab.model.phases import MEASURE
 from brokerlab.results.directory import RunDirectory
 
 Counted = tuple[int, int, float]  # at_mono_ns, second_unix_s, value of a counter
-Int64s = npt.NDArray[np.int64]
 COUNTS = ("sent", "acknowledged", "rejected", "unknown", "received", "corrupted", "unexpected", "bytes", "buffer_full")
 LEVELS = ("behind", "in_flight", "cpu_user_ns", "cpu_system_ns", "elapsed_ns", "longest_pause_ns")
 # name -> (columns that name a row, columns with its values)
@@ -36,7 +33,6 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "agent_health": (("agent",), ("role",)),
     "event": (("number",), ("second_unix_s", "source", "kind", "detail")),
 }
-_BAND_SHIFT = SUB_BUCKET_BITS - BAND_BITS
 
 
 class LiveTables(VersionedRows):
@@ -128,24 +124,32 @@ class LiveTables(VersionedRows):
                 key = ("publish_latency" if roles[i] == "producer" else "end_to_end_latency", groups[i])
                 self.negative[key] = self.negative.get(key, 0) + count
         for measure in MEASURES:
-            buckets, counts = _lists(rows[f"{measure}_bucket"]), _lists(rows[f"{measure}_count"])
-            for i, bucket in enumerate(buckets):
-                if len(bucket) and phases[i] == MEASURE:
-                    known = self.phases.get((measure, groups[i]))
-                    self.phases[measure, groups[i]] = _merged(known, bucket, counts[i])
-                if len(bucket) and measure in FROM_SCHEDULE:
-                    self._add_second(measure, groups[i], seconds[i], bucket, counts[i])
+            of_row, buckets, counts = _flat(rows[f"{measure}_bucket"], rows[f"{measure}_count"])
+            for group in {groups[i] for i in np.unique(of_row)}:
+                measured = np.array([g == group and p == MEASURE for g, p in zip(groups, phases, strict=True)])[of_row]
+                if measured.any():
+                    known = self.phases.get((measure, group))
+                    self.phases[measure, group] = _merged(known, buckets[measured], counts[measured])
+            if len(of_row) and measure in FROM_SCHEDULE:
+                keys = [(measure, g, s) for g, s in zip(groups, seconds, strict=True)]
+                self._add_seconds(keys, of_row, buckets, counts)
 
-    def _add_second(self, measure: str, group: str, second: int, bucket: Int64s, count: Int64s) -> None:
-        whole = _merged(self._seconds.get((measure, group, second)), bucket, count)
-        self._seconds[measure, group, second] = whole
-        quantiles = [quantile_ns(whole[0].astype(np.int32), whole[1], q) for q in (0.5, 0.99)]
-        self.put("latency_per_second", (measure, group, second), (int(whole[1].sum()), *quantiles))
-        bands, place = np.unique(whole[0] >> _BAND_SHIFT, return_inverse=True)
-        lower, upper = band_bounds_ns(bands)
-        sums = np.bincount(place, whole[1], len(bands)).astype(np.int64)
-        for band, low, high, n in zip(bands.tolist(), lower.tolist(), upper.tolist(), sums.tolist(), strict=True):
-            self.put("latency_heat", (measure, group, second, band), (low, high, n))
+    def _add_seconds(self, keys: list[tuple[str, str, int]], of_row: Int64s, buckets: Int64s, counts: Int64s) -> None:
+        """`keys` are those of rows; rows of one key, and what is known of it already, are one histogram."""
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys[row] for row in np.unique(of_row)))}
+        number_of_row = np.array([numbers.get(key, -1) for key in keys])
+        parts = [(number_of_row[of_row], buckets, counts)]
+        for key in numbers.keys() & self._seconds.keys():
+            known = self._seconds[key]
+            parts.append((np.full(len(known[0]), numbers[key]), *known))
+        merged = ManyHistograms.merged(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        self._seconds.update(zip(numbers, merged.each(), strict=True))
+        totals, p50, p99 = (column.tolist() for column in (merged.totals(), *map(merged.quantiles_ns, (0.5, 0.99))))
+        for key, values in zip(numbers, zip(totals, p50, p99, strict=True), strict=True):
+            self.put("latency_per_second", key, values)
+        by_number = list(numbers)
+        for number, band, *values in zip(*(column.tolist() for column in merged.bands()), strict=True):
+            self.put("latency_heat", (*by_number[number], band), tuple(values))
 
     def _take_readings(self, rows: pa.Table) -> None:
         for at, second, subject, metric, value in zip(*(c.to_pylist() for c in rows.columns), strict=True):
@@ -193,15 +197,18 @@ def is_drawn(subject: str, metric: str) -> bool:
     return metric.startswith("cpu_") or "write_bytes" in metric
 
 
-def _lists(column: pa.ChunkedArray) -> list[Int64s]:
-    """Each list of a column of lists as an array."""
-    whole = column.combine_chunks()
-    offsets, values = whole.offsets.to_numpy(), whole.values.to_numpy(zero_copy_only=False).astype(np.int64)
-    return [values[a:b] for a, b in itertools.pairwise(offsets)]
+def _flat(buckets: pa.ChunkedArray, counts: pa.ChunkedArray) -> tuple[Int64s, Int64s, Int64s]:
+    """Two columns of lists as three arrays: the row of each bucket, the bucket, its count."""
+    lists = buckets.combine_chunks()
+    of_row = np.repeat(np.arange(len(lists)), np.diff(lists.offsets.to_numpy()))
+    flat = (
+        part.combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.int64) for part in (buckets, counts)
+    )
+    return of_row, *flat
 
 
-def _merged(known: tuple[Int64s, Int64s] | None, bucket: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
-    if known is None:
-        return bucket, count
-    which, place = np.unique(np.concatenate([known[0], bucket]), return_inverse=True)
-    return which, np.bincount(place, np.concatenate([known[1], count]), len(which)).astype(np.int64)
+def _merged(known: tuple[Int64s, Int64s] | None, buckets: Int64s, counts: Int64s) -> tuple[Int64s, Int64s]:
+    if known is not None:
+        buckets, counts = np.concatenate([known[0], buckets]), np.concatenate([known[1], counts])
+    whole = ManyHistograms.merged(np.zeros_like(buckets), buckets, counts)
+    return whole.buckets, whole.counts

@@ -106,6 +106,29 @@ def _ratio(value: float | None, unit: str) -> str:
     return size(value) if unit == "B" and value >= 1024 else f"{significant(value)} {unit}".removesuffix(" 1")
 
 
+def reading(value: float | None, unit: str) -> str:
+    """A value that a probe read, in the unit it was read in."""
+    if value is None or not _finite(value):
+        return ABSENT
+    match unit:
+        case "B":
+            return size(value)
+        case "B/s":
+            return f"{size(value)}/s"
+        case "s":
+            return duration(value * 1e9)
+        case "ms":
+            return duration(value * 1e6)
+        case "cores":
+            return cores(value)
+        case "1":
+            return count(value) if value == int(value) else significant(value)
+        case "1/s":
+            return rate(value)
+        case _:
+            return f"{significant(value)} {unit}"
+
+
 def metric_name(metric: str) -> str:
     """What people call a metric of run_summary: "end-to-end latency p99.9", "sent rate"."""
     known = METRICS.get(metric)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from brokerlab.model.plan import RunPlan
+from brokerlab.report.figures import count, reading
 from brokerlab.report.markup import Html, join, tag
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_table
@@ -61,18 +62,20 @@ def watched_body(run: RunDirectory, plan: RunPlan, verdict: Verdict) -> Html:
 
 
 def _table(rows: list[SeriesRow]) -> Html:
-    head = tag("tr", [tag("th", name) for name in ("subject", "metric", "unit", "readings", "last", "mean", "least", "most", "grew by")])  # fmt: skip
+    head = tag("tr", [tag("th", name) for name in ("subject", "metric", "readings", "last", "mean", "least", "most", "grew by")])  # fmt: skip
     lines = [
-        tag("tr", [tag("td", cell) for cell in (row.subject, row.metric, row.unit, row.readings, *_numbers(row))])
+        tag("tr", [tag("td", cell) for cell in (row.subject, row.metric, count(row.readings), *_numbers(row))])
         for row in rows
     ]
     return tag("div", tag("table", tag("thead", head), tag("tbody", lines)), class_="scroll", tabindex=0)
 
 
 def _numbers(row: SeriesRow) -> tuple[str, ...]:
+    """Each with its unit. A counter's mean is what it grew by in a second."""
     if row.increase is not None:
-        return f"{row.last:,.6g}", "", "", "", f"{row.increase:,.6g}"
-    return *(f"{v:,.6g}" for v in (row.last, row.mean, row.least, row.most)), ""
+        per_s = "" if row.per_s is None else f"{reading(row.per_s, row.unit)}/s"
+        return reading(row.last, row.unit), per_s, "", "", reading(row.increase, row.unit)
+    return *(reading(value, row.unit) for value in (row.last, row.mean, row.least, row.most)), ""
 
 
 def watched_data(run: RunDirectory) -> dict[str, Any]:

@@ -55,6 +55,27 @@ def test_the_metric_decides_the_unit(metric: str, value: float, text: str) -> No
     assert figures.quantity(metric, value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (6.95325e10, "B", "64.8 GiB"),
+        (2048, "B/s", "2.00 KiB/s"),
+        (0.0125, "s", "12.5 ms"),
+        (3.5, "ms", "3.50 ms"),
+        (1.5, "cores", "1.50 cores"),
+        (1_234_567, "1", "1,234,567"),
+        (0.333333, "1", "0.333"),
+        (12_345.6, "1/s", "12,346/s"),
+        (87.654, "%", "87.7 %"),
+        (float("nan"), "B", "–"),
+        (float("inf"), "1", "–"),
+        (None, "1", "–"),
+    ],
+)
+def test_a_reading_is_shown_in_a_unit_that_fits(value: float | None, unit: str, text: str) -> None:
+    assert figures.reading(value, unit) == text
+
+
 def test_metric_names_are_words() -> None:
     assert figures.metric_name("end_to_end_latency_p999_ns") == "end-to-end latency p99.9"
     assert figures.metric_name("publish_latency_from_send_p50_ns") == "publish latency from send p50"
