@@ -54,7 +54,7 @@ _VERDICT = """## The verdict
 
 Judged in three steps. **Execution** (one cell, once): each reason below says which of its figures (delivery, rates,
 latencies) it makes invalid or leaves in doubt. **Cell**: delivery is as good as its worst execution. Rates and latencies
-are *valid* where at least {enough} of the planned repeats hold. An execution spoiled by the machine or by our own
+are *valid* where at least {enough} of the planned repeats, and of those that count, hold. An execution spoiled by the machine or by our own
 agents is run again at the end of its round (at most `retries` extra ones a cell) and set aside: it stays in every table
 with `counted = false`, and is named beside `n`. Where one such cause spoils most executions it is no accident: the cell
 is *invalid*, and nothing is set aside. Between, *cannot tell*. Lost, duplicated, reordered, corrupted or unexpected

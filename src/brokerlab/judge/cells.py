@@ -49,6 +49,8 @@ def judged_cell(
     rest = [e for e in finished if e.may_be_set_aside is None]
     sets_aside = len(rest) >= enough and not _one_cause_for_most(spoiled, len(finished))
     counting = rest if sets_aside else finished
+    # Extra executions that were spoiled as well must not make the few that hold look like enough.
+    enough = max(enough, math.ceil(limits.ENOUGH_SHARE * len(counting)))
     needs = needed_aspects(f.plan, cell)
     answers = {a: _answer(a, mine, counting, enough, of_run) for a in ASPECTS}
     verdict = min((answers[a] for a in needs), key=ORDER.index)

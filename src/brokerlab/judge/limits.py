@@ -26,7 +26,7 @@ CLOCK_STEP_NS = 100_000_000  # between the UNIX and the monotonic clock, over on
 SHORTEST_MEASURE_S = 5
 CUT_SHORT_SHARE = 0.90
 
-ENOUGH_SHARE = 2 / 3  # of the planned repeats must hold for a cell to be valid
+ENOUGH_SHARE = 2 / 3  # of the planned repeats, and of those that count, must hold for a cell to be valid
 
 SHARE_SLACK = (
     0.10  # a node's share of a processor is handed out in slices: means of a few seconds are good to this much

@@ -131,6 +131,16 @@ def test_one_cause_in_most_executions_is_not_chance(late: bool) -> None:
     assert judgement.verdict.exit_code() == 5
 
 
+def test_three_that_hold_are_not_enough_where_five_extra_ones_were_spoiled() -> None:
+    """Three is two thirds of the four that were planned, and three eighths of what was measured."""
+    found = run_of(4, {5: 2, 6: 2, 7: 2, 8: 2})
+    for repeat in (2, 5, 6, 7, 8):
+        spoil(found, repeat, late=False)
+    (cell,) = judge(found).verdict.cells
+    assert (cell.verdict, cell.rates, cell.set_aside) == ("invalid", "invalid", ())
+    assert "5 of 8 executions" in cell.because
+
+
 def test_too_few_that_hold_for_different_causes_cannot_tell() -> None:
     found = run_of(4)
     spoil(found, 1)
