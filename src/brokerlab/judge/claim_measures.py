@@ -127,32 +127,24 @@ class _Contrast:
 
 
 def _contrasts(figures: Figures, metric: str, pairs: Sequence[tuple[str, str]]) -> list[_Contrast]:
-    """Of the logarithms of a / b. Cells of one experiment run side by side: pairs of repeats, with the noise of all its
-    cells. Others, and those that only ever ran in different runs, have nothing to do with each other."""
-    for cell in dict.fromkeys(cell for pair in pairs for cell in pair):
+    """Of the logarithms of a / b. Cells of one experiment run side by side: pairs of repeats, with the noise of the cells
+    that the measure names and of no others, which may be other systems under other loads. Cells of different experiments,
+    and those that only ever ran in different runs, have nothing to do with each other."""
+    named = list(dict.fromkeys(cell for pair in pairs for cell in pair))
+    for cell in named:
         values = figures.of(metric, cell)
         if not values:
             raise NoValueError(f"{cell} has no {metric}")
         if min(values.values()) <= 0:
             raise NoValueError(f"{metric} of {cell} is zero, and zero has no ratio")
-    by_experiment: dict[str, dict[tuple[str, str], _Contrast]] = {}
-    found = []
-    for a, b in pairs:
-        one = figures.experiments.get(a)
-        if one is None or one != figures.experiments.get(b):
-            found.append(_unpaired(figures.of(metric, a), figures.of(metric, b)))
-            continue
-        if one not in by_experiment:
-            by_experiment[one] = _within(figures, metric, one)
-        paired = by_experiment[one].get((a, b))
-        found.append(paired or _unpaired(figures.of(metric, a), figures.of(metric, b)))
-    return found
+    side_by_side: dict[tuple[str, str], _Contrast] = {}
+    for experiment in {e for cell in named if (e := figures.experiments.get(cell)) is not None}:
+        side_by_side |= _within({c: figures.of(metric, c) for c in named if figures.experiments.get(c) == experiment})
+    return [side_by_side.get((a, b)) or _unpaired(figures.of(metric, a), figures.of(metric, b)) for a, b in pairs]
 
 
-def _within(figures: Figures, metric: str, experiment: str) -> dict[tuple[str, str], _Contrast]:
-    """Of every two cells of an experiment, both ways round."""
-    known = figures.values.get(metric, {})
-    cells = {c: v for c, v in known.items() if figures.experiments.get(c) == experiment and v and min(v.values()) > 0}
+def _within(cells: Mapping[str, Values]) -> dict[tuple[str, str], _Contrast]:
+    """Of every two of these cells of one experiment that share a round, both ways round."""
     rounds = {r: i for i, r in enumerate(sorted({r for values in cells.values() for r in values}))}
     numbered = {cell: {rounds[r]: value for r, value in values.items()} for cell, values in sorted(cells.items())}
     found = {}

@@ -69,14 +69,36 @@ def test_bucketed_is_what_wide_buckets_print_of_each_repeat() -> None:
     assert measured(part(f"level(b, {metric})"), known, 0.02).value < 50e6
 
 
-def test_a_ratio_is_that_of_pairs_with_the_noise_of_all_cells() -> None:
+def test_a_ratio_is_that_of_pairs_with_the_noise_of_its_two_cells() -> None:
     found = measured(part("ratio(a, b, sent_per_s)"), figures(VALUES), 0.02)
-    low, high = pair_interval(VALUES, "a", "b", 0.02)
+    logs = np.log(VALUES["a"]) - np.log(VALUES["b"])
+    reach = two_sided_limit(0.02, 5.0) * logs.std(ddof=1) / math.sqrt(6)
     assert found.n == 6
-    assert found.value == pytest.approx(np.exp(np.mean(np.log(VALUES["a"]) - np.log(VALUES["b"]))))
-    assert (found.low, found.high) == pytest.approx((math.exp(low), math.exp(high)))
+    assert (found.value, found.low, found.high) == pytest.approx(
+        tuple(np.exp([logs.mean(), logs.mean() - reach, logs.mean() + reach]))
+    )
     turned = measured(part("ratio(b, a, sent_per_s)"), figures(VALUES), 0.02)
     assert (turned.value, turned.low, turned.high) == pytest.approx((1 / found.value, 1 / found.high, 1 / found.low))
+
+
+def test_cells_that_a_measure_does_not_name_change_nothing() -> None:
+    restless = {**VALUES, "c": noisy(150, share=2.0, seed=3)}
+    for text in ("ratio(a, b, sent_per_s)", "spread(a, b, d, sent_per_s)", "rank(a, b, d, sent_per_s)"):
+        assert measured(part(text), figures(restless), 0.02) == measured(part(text), figures(VALUES), 0.02)
+
+
+@pytest.mark.parametrize("share_b", [0.1, 1.0])
+def test_the_interval_of_a_ratio_leaves_out_the_truth_as_often_as_its_level_says(share_b: float) -> None:
+    rng, level, runs = np.random.default_rng(7), 0.02, 4_000
+    left_out = 0
+    for _ in range(runs):
+        repeats = rng.normal(0, 0.5, 4)  # what slowed a whole repeat down
+        values = {c: list(np.exp(repeats + rng.normal(0, s, 4))) for c, s in (("a", 0.1), ("b", share_b), ("c", 3.0))}
+        found = measured(part("ratio(a, b, sent_per_s)"), figures(values), level)
+        assert found.low is not None
+        assert found.high is not None
+        left_out += not found.low <= 1 <= found.high
+    assert left_out / runs == pytest.approx(level, abs=0.008)  # 3.6 standard errors
 
 
 def test_what_happens_to_a_whole_round_cancels_out_of_a_ratio_but_not_out_of_cells_of_different_experiments() -> None:
