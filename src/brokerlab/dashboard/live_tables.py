@@ -148,8 +148,8 @@ class LiveTables(VersionedRows):
         for key, values in zip(numbers, zip(totals, p50, p99, strict=True), strict=True):
             self.put("latency_per_second", key, values)
         by_number = list(numbers)
-        for number, band, *values in zip(*(column.tolist() for column in merged.bands()), strict=True):
-            self.put("latency_heat", (*by_number[number], band), tuple(values))
+        for number, band, low, high, n in zip(*(column.tolist() for column in merged.bands()), strict=True):
+            self.put("latency_heat", (*by_number[number], band), (low, high, n))
 
     def _take_readings(self, rows: pa.Table) -> None:
         for at, second, subject, metric, value in zip(*(c.to_pylist() for c in rows.columns), strict=True):
