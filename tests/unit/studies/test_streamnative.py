@@ -65,7 +65,7 @@ def test_a_driver_that_is_the_limit_makes_claims_not_runnable_and_a_native_one_m
     slow = {"pulsar": "Apache Pulsar has no native path"}
     monkeypatch.setattr(planning, "without_native", lambda cell: slow.get(cell.broker, ""))
     limited = ("sn-partitions-throughput", "sn-one-partition", "sn-fsync", "sn-latency-low-rate",
-               "sn-subscriptions-low-rate", "sn-kafka-wins-one-ack", "sn-catch-up", "sn-isolation-low-rate")  # fmt: skip
+               "sn-subscriptions-low-rate", "sn-partitions-latency-low-rate", "sn-kafka-wins-one-ack", "sn-catch-up", "sn-isolation-low-rate")  # fmt: skip
     said = planned(study, "quick", SMALL).cannot_answer()
     for claim in limited:
         assert "needs a native driver" in said[claim], claim
