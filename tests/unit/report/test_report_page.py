@@ -77,7 +77,7 @@ def test_reasons_stand_with_their_numbers_grouped_by_weight(tmp_path: Path) -> N
     ]
     places = [text.index(o) for o in order]
     assert places == sorted(places)
-    assert "the verdict above says that these figures cannot be relied on" in text
+    assert "Figures marked invalid are shown for diagnosis only: the verdict above says why." in text  # the rates
 
 
 def test_a_name_full_of_markup_stays_text(tmp_path: Path) -> None:

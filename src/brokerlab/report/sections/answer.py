@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 
 from brokerlab.report import figures
-from brokerlab.report.markup import Html, tag
+from brokerlab.report.markup import Html, join, tag
+from brokerlab.report.sections.verdict import answer_on, status
 from brokerlab.report.source import Row, Source
 from brokerlab.results.comparison_text import comparison_numbers, comparison_sentence
 
@@ -47,26 +48,31 @@ def answer_section(source: Source) -> Html | None:
     panels = [p for p in (_panel(source, m) for m in _panel_metrics(source)) if p is not None]
     if not panels:
         return None
-    believed = source.verdict is not None and source.verdict.verdict == "valid"
-    doubt = (
-        None
-        if believed
-        else tag(
-            "p",
-            "Shown for diagnosis only: the verdict above says that these figures cannot be relied on.",
-            class_="doubt",
-        )
-    )
     return tag(
         "section",
         tag("h2", "The answer"),
-        doubt,
+        _doubt(source),
         tag("div", panels, class_="panels"),
         _legend(source),
-        _comparisons(source, believed),
+        _comparisons(source),
         id="answer",
-        class_="answer" if believed else "answer doubted",
+        class_="answer",
     )
+
+
+def _doubt(source: Source) -> Html | None:
+    """What the marks of figures that do not hold mean; nothing where all hold."""
+    answers = {answer_on(source, c, m) for m in _panel_metrics(source) for c in _shown(source, summary_rows(source, m))}
+    doubts = sorted(answers - {"valid"}, reverse=True)
+    if not doubts:
+        return None
+    if "not analyzed" in doubts:
+        words = "Shown for diagnosis only: there is no verdict on these figures."
+    elif "valid" not in answers:
+        words = "Shown for diagnosis only: the verdict above says that these figures cannot be relied on."
+    else:
+        words = f"Figures marked {' or '.join(doubts)} are shown for diagnosis only: the verdict above says why."
+    return tag("p", words, class_="doubt")
 
 
 def _legend(source: Source) -> Html:
@@ -90,9 +96,13 @@ def _legend(source: Source) -> Html:
     return tag("p", words, more, unlike, class_="caption")
 
 
+def _shown(source: Source, rows: dict[str, Row]) -> list[str]:
+    return [c for c in source.cells() if c in rows][:SHOWN_CELLS]
+
+
 def _panel(source: Source, metric: str) -> Html | None:
     rows = summary_rows(source, metric)
-    shown = [c for c in source.cells() if c in rows][:SHOWN_CELLS]
+    shown = _shown(source, rows)
     if not shown:
         return None
     numbers = [
@@ -143,6 +153,7 @@ def _line(source: Source, cell: str, row: Row, metric: str, index: int, where: C
     ends = f"{figures.quantity(metric, row['low'])} to {figures.quantity(metric, row['high'])}"
     interval = ends if row["n"] > 1 else "one repeat: no interval"
     level = source.durability(cell)
+    answer = answer_on(source, cell, metric)
     return tag(
         "li",
         tag(
@@ -151,6 +162,7 @@ def _line(source: Source, cell: str, row: Row, metric: str, index: int, where: C
                 "span",
                 source.label(cell),
                 tag("span", level, class_="level", title=level_words(level)) if level else None,
+                None if answer == "valid" else [" ", status(answer)],
                 class_="name",
             ),
             tag("span", figures.quantity(metric, row["median"]), class_="number"),
@@ -165,43 +177,41 @@ def _line(source: Source, cell: str, row: Row, metric: str, index: int, where: C
             aria_hidden="true",
         ),
         tag("span", interval, tag("span", f"n = {row['n']}"), class_="interval"),
+        class_=None if answer == "valid" else "doubted",
     )
 
 
-def _comparisons(source: Source, believed: bool) -> Html | None:
+def _comparisons(source: Source) -> Html | None:
+    """Those between figures that hold; apart from them, and folded, those across levels and those with one that does not."""
     metrics = _panel_metrics(source)
     rows = [r for r in source.table("comparison").rows() if r["metric"] in metrics]
     if not rows:
         return None
     rows.sort(key=lambda r: (r["cell_a"], r["cell_b"], metrics.index(r["metric"])))
-    items = [_comparison(source, r) for r in rows if r["same_durability"]]
-    across = [_comparison(source, r) for r in rows if not r["same_durability"]]
-    apart = (
-        tag(
-            "details",
-            tag("summary", f"{figures.plural(len(across), 'comparison')} across durability levels, not a ranking"),
-            tag("ul", across, class_="comparisons"),
-            class_="more",
-        )
-        if across
-        else None
+    holds = {(c, m) for m in metrics for c in source.cells() if answer_on(source, c, m) == "valid"}
+    items: list[Html] = []
+    across: list[Html] = []
+    doubtful: list[Html] = []
+    for r in rows:
+        believed = {(r["cell_a"], r["metric"]), (r["cell_b"], r["metric"])} <= holds
+        place = doubtful if not believed else items if r["same_durability"] else across
+        place.append(_comparison(source, r))
+    said = (
+        tag("h3", "What can be said about the difference"),
+        tag("ul", items[:6], class_="comparisons"),
+        _folded(items[6:], f"{len(items) - 6} more comparisons"),
     )
+    return join(
+        tag("div", said) if items else None,
+        _folded(across, f"{figures.plural(len(across), 'comparison')} across durability levels, not a ranking"),
+        _folded(doubtful, f"{figures.plural(len(doubtful), 'comparison')} with figures that cannot be relied on"),
+    )
+
+
+def _folded(items: list[Html], summary: str) -> Html | None:
     if not items:
-        return apart
-    if not believed:
-        return tag(
-            "details",
-            tag("summary", f"{figures.plural(len(items) + len(across), 'comparison')}, as doubtful as the figures"),
-            tag("ul", items + across, class_="comparisons"),
-            class_="more",
-        )
-    shown = tag("ul", items[:6], class_="comparisons")
-    rest = (
-        tag("details", tag("summary", f"{len(items) - 6} more comparisons"), tag("ul", items[6:], class_="comparisons"))
-        if len(items) > 6
-        else None
-    )
-    return tag("div", tag("h3", "What can be said about the difference"), shown, rest, apart)
+        return None
+    return tag("details", tag("summary", summary), tag("ul", items, class_="comparisons"), class_="more")
 
 
 def _comparison(source: Source, row: Row) -> Html:

@@ -9,7 +9,7 @@ from brokerlab.report.grid import Cell, band, grid
 from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.sections.answer import level_words, rate_metric, summary_rows
 from brokerlab.report.sections.repeats import repeats_details
-from brokerlab.report.sections.verdict import status
+from brokerlab.report.sections.verdict import answer_on, status, what_holds
 from brokerlab.report.source import Row, Source
 from brokerlab.results.lateness_text import latency_ranges
 from brokerlab.results.verdict import CellVerdict
@@ -33,7 +33,7 @@ def headline_section(source: Source) -> Html:
         rows += [_row(source, c) for c in members]
     caption = (
         "Measure phase. n: counted repeats × samples in the smallest of them. Medians over repeats, with the 95 % interval below (the range with fewer than 5 repeats). "
-        "Latencies count from the time a message was due. Grey: too few samples for this quantile."
+        "Latencies count from the time a message was due. Grey: too few samples for this quantile, or a figure that does not hold."
     )
     unlike = tag(
         "p",
@@ -65,7 +65,7 @@ def _left_out(source: Source) -> Html | None:
 
 def _row(source: Source, cell: str) -> list[Child | Cell]:
     judged = source.cell_verdict(cell)
-    repeats = _repeats(judged) if judged else None
+    judgement = _judgement(source, judged) if judged else None
     declared = judged.durability_declared if judged else None
     computed = source.durability(cell)
     durability = (
@@ -76,24 +76,30 @@ def _row(source: Source, cell: str) -> list[Child | Cell]:
     unlike = len({source.security(c) for c in source.cells()}) > 1
     cells: list[Child | Cell] = [
         Cell(source.label(cell), f"{durability}; security: {source.security(cell)}" if unlike else durability),
-        Cell(status(judged.verdict) if judged else "not judged", repeats),
+        Cell(status(judged.verdict) if judged else "not judged", judgement),
         _sizes(source, cell),
         _rate(source, cell),
     ]
     return cells + [_quantile(source, cell, m, q) for m, _ in _MEASURES for q in HEADLINE_QUANTILES]
 
 
-def _repeats(judged: CellVerdict) -> str | None:
-    """What of the plan is missing, and what was set aside."""
+def _judgement(source: Source, judged: CellVerdict) -> str | None:
+    """What holds where not everything does, what of the plan is missing, and what was set aside."""
     finished, planned, aside = judged.repeats_finished, judged.repeats_planned, len(judged.set_aside)
     missing = f"{finished} of {planned} repeats" if finished < planned else None
-    return "; ".join(filter(None, (missing, f"{aside} set aside" if aside else None))) or None
+    return (
+        "; ".join(filter(None, (what_holds(source, judged.cell), missing, f"{aside} set aside" if aside else None)))
+        or None
+    )
 
 
 def _rate(source: Source, cell: str) -> Cell:
     metric = rate_metric(source)
     row = summary_rows(source, metric).get(cell)
-    return Cell(figures.ABSENT) if row is None else Cell(figures.rate(row["median"]), _interval(metric, row))
+    if row is None:
+        return Cell(figures.ABSENT)
+    doubted = answer_on(source, cell, metric) != "valid"
+    return Cell(figures.rate(row["median"]), _interval(metric, row), weak=doubted)
 
 
 def _quantile(source: Source, cell: str, measure: str, quantile: Quantile) -> Cell:
@@ -110,12 +116,13 @@ def _quantile(source: Source, cell: str, measure: str, quantile: Quantile) -> Ce
         else None
     )
     sub = "too few samples" if weak else _interval(metric, row)
-    return Cell(figures.duration(row["median"]), sub, weak=weak, title=title)
+    doubted = answer_on(source, cell, metric) != "valid"
+    return Cell(figures.duration(row["median"]), sub, weak=weak or doubted, title=title)
 
 
 def fewest_samples(source: Source, cell: str, measure: str) -> int | None:
-    """Samples of the repeat and group that have fewest: a quantile is as trustworthy as its weakest part."""
-    rows = source.table("latency_per_phase").rows(cell=cell, phase="measure", measure=measure)
+    """Samples of the counted repeat and group that have fewest: a quantile is as trustworthy as its weakest part."""
+    rows = source.table("latency_per_phase").rows(cell=cell, phase="measure", measure=measure, counted=True)
     each = [r["count"] for r in rows if r["repeat"] > 0] or [r["count"] for r in rows]
     return min(each, default=None)
 

@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from brokerlab.judge.reason_lines import Kind, Line, reason_lines
+from brokerlab.model.metrics import METRICS
 from brokerlab.report import figures
 from brokerlab.report.markup import Child, Html, join, tag
 from brokerlab.report.source import Source
-from brokerlab.results.verdict import ObjectiveResult, Verdict
+from brokerlab.results.verdict import ASPECTS, Aspect, CellVerdict, ObjectiveResult, Verdict
 
 SYMBOLS = {"valid": "✓", "invalid": "✕", "cannot tell": "?", "met": "✓", "missed": "✕"}
 WORDS = {"valid": "Valid", "invalid": "Invalid", "cannot tell": "Cannot tell", "not analyzed": "Not analyzed"}
-_MEANINGS = {
-    "valid": "The load was real and steady: the numbers can be relied on.",
-    "invalid": "Do not rely on the numbers below; the reasons follow.",
-    "cannot tell": "The evidence does not decide whether the numbers hold.",
-    "not analyzed": "There is no verdict yet, so no number below can be relied on.",
-}
+_NOT_ANALYZED = "There is no verdict yet, so no number below can be relied on."
+_ASPECTS_SINCE = 2  # schema version of verdict.json; before it a cell had one answer for everything
 _FOUND = "The measurement can be relied on, and it found a violation."
 _SHOWN_REASONS = 5
 
@@ -37,14 +34,13 @@ def status(word: str, kind: str | None = None) -> Html:
 def verdict_section(source: Source) -> Html:
     verdict = source.verdict
     answer = verdict.verdict if verdict else "not analyzed"
-    headline = verdict.headline if verdict else _MEANINGS[answer]
+    headline = verdict.headline if verdict else _NOT_ANALYZED
     broken = _broken(verdict)
-    meaning = _MEANINGS[answer] if not (broken and answer == "valid") else _FOUND
     return tag(
         "header",
         tag("h1", status(WORDS[answer], answer), [[" ", status(b, "invalid")] for b in broken], class_="verdict-word"),
         tag("p", headline, class_="headline"),
-        tag("p", meaning, class_="meaning") if verdict else None,
+        tag("p", _FOUND if broken and answer == "valid" else _meaning(verdict), class_="meaning") if verdict else None,
         _delivery(source),
         _missing(source),
         _reasons(verdict, "invalid", "Why it is invalid"),
@@ -57,6 +53,51 @@ def verdict_section(source: Source) -> Html:
         id="verdict",
         class_=f"verdict {'invalid' if broken else answer.replace(' ', '-')}",
     )
+
+
+def answer_on(source: Source, cell: str, metric: str) -> str:
+    """What the verdict says of one figure of a cell: rates may hold where latencies do not, and a cell where others do not."""
+    judged = source.cell_verdict(cell)
+    if source.verdict is None or judged is None:
+        return "not analyzed"
+    return _answer(source.verdict, judged, METRICS[metric].aspect)
+
+
+def _answer(verdict: Verdict, cell: CellVerdict, aspect: Aspect) -> str:
+    return cell.verdict if verdict.schema_version < _ASPECTS_SINCE else getattr(cell, aspect)
+
+
+def what_holds(source: Source, cell: str) -> str | None:
+    """Which parts of a cell's verdict are valid, in words; None where all are, or the cell was not judged."""
+    judged = source.cell_verdict(cell)
+    if source.verdict is None or judged is None:
+        return None
+    held = [a for a in ASPECTS if _answer(source.verdict, judged, a) == "valid"]
+    if len(held) == len(ASPECTS):
+        return None
+    return f"{_in_words(held)} {'holds' if held == ['delivery'] else 'hold'}" if held else "nothing holds"
+
+
+def _meaning(verdict: Verdict) -> str:
+    """What the verdict means for the numbers below it; where cells differ, each says itself what holds."""
+    doubts = [tuple(a for a in ASPECTS if _answer(verdict, c, a) != "valid") for c in verdict.cells]
+    if verdict.verdict == "valid":
+        but = ", except those that are marked: the question does not need them" if any(doubts) else ""
+        return f"The load was real and steady: the numbers can be relied on{but}."
+    if len(set(doubts)) > 1:
+        not_all = {
+            "invalid": "Not all numbers below can be relied on",
+            "cannot tell": "The evidence does not decide whether all numbers below hold",
+        }
+        return f"{not_all[verdict.verdict]}: each cell says which of its own hold. The reasons follow."
+    what = "numbers" if not any(doubts) or doubts[0] == ASPECTS else _in_words(doubts[0])
+    if verdict.verdict == "invalid":
+        return f"Do not rely on the {what} below; the reasons follow."
+    return f"The evidence does not decide whether the {what} {'holds' if what == 'delivery' else 'hold'}."
+
+
+def _in_words(aspects: Sequence[Aspect]) -> str:
+    return " and ".join(filter(None, (", ".join(aspects[:-1]), *aspects[-1:])))
 
 
 def _broken(verdict: Verdict | None) -> list[str]:
