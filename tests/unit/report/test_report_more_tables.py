@@ -90,6 +90,8 @@ def test_the_curve_goes_through_the_executions(tmp_path: Path) -> None:
 def test_what_single_messages_say_stands_with_delivery(tmp_path: Path) -> None:
     row = {"group": "g1", "figure": "lost", "as_told": 0, "by_message": 0, "difference": 0}
     assert "all 2 figures of delivery and latency are the same" in page(tmp_path, recount=[row, row])
-    text = page(tmp_path / "apart", recount=[row, row | {"by_message": 1234, "difference": 1234}])
-    assert "these figures differ: kafka, repeat 1, lost g1: 0 as told here, 1,234 by single messages" in text
+    late = row | {"figure": "publish_latency", "group": "", "as_told": 9, "difference": 9}
+    text = page(tmp_path / "apart", recount=[row, row | {"by_message": 1234, "difference": 1234}, late])
+    assert "these figures differ: kafka, repeat 1, lost g1: 0 by ranges, 1,234 by single messages" in text
+    assert "publish latency : 9 by histograms, 0 by single messages" in text
     assert "single messages" not in page(tmp_path / "none").split("Method")[0]

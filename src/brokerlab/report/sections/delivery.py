@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.model.metrics import LATENCIES
 from brokerlab.report import figures
 from brokerlab.report.grid import Cell, grid
 from brokerlab.report.markup import Child, Html, tag
@@ -123,7 +124,7 @@ def _recounted(source: Source) -> Html | None:
         return tag("p", said, class_="caption")
     items = [
         tag("li", f"{source.label(r['cell'])}, repeat {r['repeat']}, {r['figure'].replace('_', ' ')} {r['group']}: "
-            f"{figures.count(r['as_told'])} as told here, {figures.count(r['by_message'])} by single messages")
+            f"{figures.count(r['as_told'])} by {'histograms' if r['figure'] in LATENCIES else 'ranges'}, {figures.count(r['by_message'])} by single messages")
         for r in apart
     ]  # fmt: skip
     return tag(
