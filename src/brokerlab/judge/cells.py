@@ -52,16 +52,17 @@ def judged_cell(
     # Extra executions that were spoiled as well must not make the few that hold look like enough.
     enough = max(enough, math.ceil(limits.ENOUGH_SHARE * len(counting)))
     needs = needed_aspects(f.plan, cell)
-    answers = {a: _answer(a, mine, counting, enough, of_run) for a in ASPECTS}
-    verdict = min((answers[a] for a in needs), key=ORDER.index)
+    judged = {a: _judged_aspect(a, mine, counting, enough, of_run) for a in ASPECTS}
+    verdict = min((judged[a].answer for a in needs), key=ORDER.index)
+    doubted = [judged[a] for a in needs if judged[a].answer == verdict]
     return JudgedCell(
         CellVerdict(
             cell=cell.cell,
             label=cell.label,
             verdict=verdict,
-            **answers,
+            **{a: judged[a].answer for a in ASPECTS},
             needs=needs,
-            because="" if verdict == "valid" else _because(verdict, needs, mine, of_run),
+            because="" if verdict == "valid" else _because(doubted, mine, set_aside=spoiled if sets_aside else ()),
             repeats_planned=planned,
             repeats_finished=len(finished),
             repeats_counted=len(counting),
@@ -78,17 +79,24 @@ def _one_cause_for_most(spoiled: Iterable[JudgedExecution], of: int) -> bool:
     return any(n > of / 2 for n in codes.values())
 
 
-def _answer(
+@dataclass(frozen=True)
+class _JudgedAspect:
+    """The answer, and the reasons that make it so: none where too few executions finished."""
+
+    answer: Answer
+    reasons: tuple[Reason, ...] = ()
+
+
+def _judged_aspect(
     aspect: Aspect, mine: Sequence[JudgedExecution], counting: Sequence[JudgedExecution], enough: int, of_run: Sequence[Reason]
-) -> Answer:  # fmt: skip
-    final = [r for e in mine for r in e.reasons if _is_final(r, e)]
-    answers = [worst(r for r in (*of_run, *final) if aspect in r.affects)]
-    if aspect == "delivery":
-        answers += [e.answers[aspect] for e in mine]
-    answer = min(answers, key=ORDER.index)
-    if answer != "valid" or aspect == "delivery" or sum(e.holds(aspect) for e in counting) >= enough:
-        return answer
-    return _what_most_say(aspect, counting)
+) -> _JudgedAspect:  # fmt: skip
+    always = [r for e in mine for r in e.reasons if aspect == "delivery" or _is_final(r, e)]
+    certain = [r for r in (*of_run, *always) if aspect in r.affects]
+    answer = worst(certain)
+    told = _JudgedAspect(answer, tuple(r for r in certain if r.weight == answer))
+    if aspect == "delivery" or sum(e.holds(aspect) for e in counting) >= enough:
+        return told
+    return min((told, _what_most_say(aspect, mine, counting)), key=lambda judged: ORDER.index(judged.answer))
 
 
 def _is_final(reason: Reason, execution: JudgedExecution) -> bool:
@@ -96,33 +104,46 @@ def _is_final(reason: Reason, execution: JudgedExecution) -> bool:
     return not execution.is_finished and reason.weight == "invalid"
 
 
-def _what_most_say(aspect: Aspect, counting: Sequence[JudgedExecution]) -> Answer:
+def _what_most_say(
+    aspect: Aspect, mine: Sequence[JudgedExecution], counting: Sequence[JudgedExecution]
+) -> _JudgedAspect:
     """Invalid where one cause spoils more than half of the executions, and it is one that invalidates."""
-    codes = Counter(
-        code for e in counting for code in {r.code for r in e.reasons if aspect in r.affects and _invalidates(r)}
-    )
-    return "invalid" if any(n > len(counting) / 2 for n in codes.values()) else "cannot tell"
+    of = [r for e in counting for r in e.reasons if aspect in r.affects]
+    grave = [r for r in of if _invalidates(r)]
+    most = {code for code, n in _spread(grave).items() if n > len(counting) / 2}
+    if most:
+        return _JudgedAspect("invalid", tuple(r for r in grave if r.code in most))
+    unfinished = [r for e in mine if not e.is_finished for r in e.reasons if aspect in r.affects]
+    return _JudgedAspect("cannot tell", (*of, *unfinished))
 
 
 def _invalidates(reason: Reason) -> bool:
     return reason.weight == "invalid" or reason.cause in SPOILERS
 
 
+def _spread(reasons: Iterable[Reason]) -> Counter[str]:
+    """In how many executions each code is found."""
+    return Counter(code for code, _ in {(r.code, r.repeat) for r in reasons})
+
+
 def _because(
-    verdict: Answer, needs: Sequence[Aspect], mine: Sequence[JudgedExecution], of_run: Sequence[Reason]
+    doubted: Iterable[_JudgedAspect], mine: Sequence[JudgedExecution], set_aside: Sequence[JudgedExecution]
 ) -> str:
-    """The commonest deciding reason of a needed aspect, with how many executions it concerns."""
-    if of_run:
-        return of_run[0].text
-    deciding = [r for e in mine for r in e.reasons if set(r.affects) & set(needs)]
-    if verdict == "invalid":
-        deciding = [r for r in deciding if _invalidates(r)] or deciding
-    if not deciding:
+    """The reason that concerns the whole cell, or else the commonest, with how many executions it concerns."""
+    reasons = [r for aspect in doubted for r in aspect.reasons]
+    if not reasons:
         return "no repeat finished" if not any(e.is_finished for e in mine) else "too few repeats hold"
-    spread = Counter(code for e in mine for code in {r.code for r in e.reasons})
-    chosen = max(deciding, key=lambda r: spread[r.code])
-    n = spread[chosen.code]
-    return chosen.text + (f" ({n} of {len(mine)} executions)" if len(mine) > 1 else "")
+    general = next((r for r in reasons if r.repeat is None), None)
+    if general is not None or len(mine) == 1:
+        return (general or reasons[0]).text
+    spread = _spread(reasons)
+    chosen = max(reasons, key=lambda r: spread[r.code])
+    concerned = {r.repeat for r in reasons if r.code == chosen.code}
+    if not set_aside or concerned & {e.execution.repeat for e in set_aside}:
+        return f"{chosen.text} ({len(concerned)} of {len(mine)} executions)"
+    rest = len(mine) - len(set_aside)
+    more = f"{len(set_aside)} more {'was' if len(set_aside) == 1 else 'were'} set aside"
+    return f"{chosen.text} ({len(concerned)} of {rest} executions; {more})"
 
 
 def _named(execution: JudgedExecution) -> SetAside:

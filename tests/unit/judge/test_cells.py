@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from test_verdict_rules import finished, good_tables
 
+from brokerlab.judge import verdict as verdict_module
+from brokerlab.judge.checks import CHECKS, all_reasons
 from brokerlab.judge.figures import figures
 from brokerlab.judge.findings import Findings
+from brokerlab.judge.reasons import EVERYTHING, Check
 from brokerlab.judge.verdict import Judgement, judge
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.plan import RunPlan
@@ -146,6 +149,77 @@ def test_too_few_that_hold_for_different_causes_cannot_tell() -> None:
     spoil(found, 1)
     spoil(found, 2, late=False)
     assert judge(found).verdict.cells[0].latencies == "cannot tell"
+
+
+def unsteady(found: Findings, *repeats: int) -> None:
+    for repeat in repeats:
+        change(found, "steadiness", repeat, label="slowing")
+
+
+def test_a_doubt_is_explained_by_what_counts_and_not_by_what_was_set_aside() -> None:
+    found = run_of(4, {5: 1, 6: 2, 7: 3})
+    for repeat in (1, 2, 3):
+        spoil(found, repeat)
+    unsteady(found, 4, 5)
+    (cell,) = judge(found).verdict.cells
+    assert (cell.verdict, len(cell.set_aside)) == ("cannot tell", 3)
+    assert cell.because == "sent per second is slowing: +0% over 7 s (2 of 4 executions; 3 more were set aside)"
+
+
+def test_a_doubt_is_explained_by_the_aspect_that_is_in_doubt() -> None:
+    """Rates hold in spite of two repeats that are not steady: only delivery is in doubt, by the one not drained."""
+    found = run_of(9)
+    unsteady(found, 1, 2)
+    change(found, "delivery", 3, drained=False)
+    (cell,) = judge(found).verdict.cells
+    assert (cell.delivery, cell.rates, cell.latencies) == ("cannot tell", "valid", "valid")
+    assert cell.because.startswith("group g1 was not drained")
+    assert cell.because.endswith("(1 of 9 executions)")
+
+
+def test_an_invalid_aspect_is_explained_before_one_in_doubt() -> None:
+    found = run_of(4)
+    for repeat in (1, 2, 3):
+        spoil(found, repeat)
+    unsteady(found, 1, 2, 3, 4)
+    (cell,) = judge(found).verdict.cells
+    assert (cell.rates, cell.latencies, cell.verdict) == ("cannot tell", "invalid", "invalid")
+    assert cell.because.startswith("the agent itself was late")
+    assert cell.because.endswith("(3 of 4 executions)")
+
+
+def test_a_doubt_about_delivery_in_an_execution_that_was_set_aside_is_counted_among_all() -> None:
+    found = run_of(4, unreadable=(("c01-r2", "x.parquet: cut"),))
+    spoil(found, 2, late=False)
+    (cell,) = judge(found).verdict.cells
+    assert ([s.repeat for s in cell.set_aside], cell.delivery, cell.rates) == ([2], "cannot tell", "valid")
+    assert cell.because == "a segment could not be read: x.parquet: cut (1 of 4 executions)"
+
+
+def test_repeats_that_were_all_cut_off_say_so() -> None:
+    found = run_of(2)
+    state = found.state
+    for repeat in (1, 2):
+        state = state.with_facts(ExecutionId(cell="c01", repeat=repeat), state="interrupted")
+    (cell,) = judge(replace(found, state=state)).verdict.cells
+    assert (cell.verdict, cell.because) == ("cannot tell", "was interrupted (2 of 2 executions)")
+
+
+def test_a_doubt_about_the_whole_run_does_not_hide_that_most_executions_are_spoiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def crash(_: Findings) -> list[Any]:
+        raise ZeroDivisionError("oops")
+
+    found = run_of(4)
+    for repeat in (1, 2, 3):
+        spoil(found, repeat, late=False)
+    broken = Check("broken", "invalid", "machine", EVERYTHING, "never", crash)
+    monkeypatch.setattr(verdict_module, "all_reasons", lambda f, checks=CHECKS: all_reasons(f, (*checks, broken)))
+    verdict = judge(found).verdict
+    assert (verdict.cells[0].delivery, verdict.cells[0].rates) == ("cannot tell", "invalid")
+    assert verdict.exit_code() == 5
+    assert "used by other programs (limit" in verdict.cells[0].because
 
 
 def test_a_latency_that_is_ours_leaves_rates_and_delivery_alone() -> None:
