@@ -16,7 +16,7 @@ from brokerlab.model.metrics import MEASURES, OF_DELIVERIES
 from brokerlab.model.plan import CellPlan, Objective, Phase
 from brokerlab.model.quantiles import fewest_samples
 from brokerlab.results.tables import NO_GROUP, OF_SENDS
-from brokerlab.results.verdict import ObjectiveResult
+from brokerlab.results.verdict import ASPECTS, ObjectiveResult, Reason
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -36,12 +36,34 @@ class Measured:
     sure_if_missed: bool = True
 
 
-def objective_results(findings: Findings, counted: Collection[ExecutionId]) -> list[ObjectiveResult]:
-    """Every objective for every cell. Unmeasured, not drained or too few samples: cannot tell.
+def objective_results(
+    findings: Findings, counted: Collection[ExecutionId]
+) -> tuple[list[ObjectiveResult], list[Reason]]:
+    """Every objective for every cell, and a reason for each that could not be judged because that crashed.
 
-    Rates and latencies are those of the executions that count, messages those of all: none is set aside.
+    Rates and latencies are those of the executions that count, messages those of all: none is set aside. Unmeasured, not
+    drained, too few samples or a crash: cannot tell.
     """
-    return [_judged(findings, o, cell, counted) for cell in findings.plan.cells for o in findings.plan.objectives]
+    results, failures = [], []
+    for cell in findings.plan.cells:
+        for objective in findings.plan.objectives:
+            try:
+                results.append(_judged(findings, objective, cell, counted))
+            except Exception as e:
+                results.append(_result(objective, cell, "cannot tell", None))
+                failures.append(_failure(objective, cell, e))
+    return results, failures
+
+
+def _result(objective: Objective, cell: CellPlan, met: str, value: float | None) -> ObjectiveResult:
+    return ObjectiveResult.model_validate(
+        {"text": objective.text, "cell": cell.cell, "met": met, "value": value, "limit": objective.limit}
+    )
+
+
+def _failure(objective: Objective, cell: CellPlan, error: Exception) -> Reason:
+    text = f"the objective {objective.text} could not be judged: {type(error).__name__}: {error}"
+    return Reason(code="check_failed", weight="cannot tell", affects=ASPECTS, cell=cell.cell, repeat=None, text=text)
 
 
 def _judged(
@@ -50,19 +72,14 @@ def _judged(
     values = list(_values(findings, objective, cell, counted))
     holds = _COMPARE[objective.comparison]
 
-    def result(met: str, value: float | None) -> ObjectiveResult:
-        return ObjectiveResult.model_validate(
-            {"text": objective.text, "cell": cell.cell, "met": met, "value": value, "limit": objective.limit}
-        )
-
     if not values:
-        return result("cannot tell", None)
+        return _result(objective, cell, "cannot tell", None)
     worst = max(values, key=lambda m: _distance(objective, m.value)).value
     if any(not holds(m.value, objective.limit) and m.sure_if_missed for m in values):
-        return result("missed", worst)
+        return _result(objective, cell, "missed", worst)
     if all(holds(m.value, objective.limit) and m.sure_if_met for m in values):
-        return result("met", worst)
-    return result("cannot tell", worst)
+        return _result(objective, cell, "met", worst)
+    return _result(objective, cell, "cannot tell", worst)
 
 
 def _distance(objective: Objective, value: float) -> float:

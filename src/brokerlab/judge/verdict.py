@@ -20,7 +20,7 @@ from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.metrics import METRICS
 from brokerlab.results.fault_text import fault_sentence
 from brokerlab.results.tables import DELIVERY, OF_SENDS
-from brokerlab.results.verdict import ASPECTS, Answer, CellVerdict, FaultResult, ObjectiveResult, Reason, Verdict
+from brokerlab.results.verdict import ASPECTS, Answer, CellVerdict, FaultResult, Reason, Verdict
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,10 @@ def judge(findings: Findings, unreadable: Sequence[str] = ()) -> Judgement:
     counted = frozenset(e for cell in cells for e in cell.counted)
     summary = run_summary(findings.figures, findings.plan, findings.environment, counted.__contains__)
     doubts = all_reasons(replace(findings, summary=summary), (set_aside_matters,))
-    if doubts:
-        reasons = sorted([*reasons, *doubts], key=lambda r: WEIGHTS.index(r.weight))
+    objectives, failures = objective_results(findings, counted)
+    if doubts or failures:
+        reasons = sorted([*reasons, *doubts, *failures], key=lambda r: WEIGHTS.index(r.weight))
         cells = _cells(findings, reasons)
-    objectives, failures = _objectives(findings, counted)
-    reasons += failures
     delivery = delivery_sums(findings.rows("delivery"))
     violated = delivery_violated(findings.rows("delivery"))
     judged = tuple(cell.verdict for cell in cells)
@@ -120,13 +119,3 @@ def delivery_sums(rows: Sequence[Row]) -> dict[str, int]:
 def delivery_violated(rows: Iterable[Row]) -> bool:
     """Lost after a full drain, corrupted or unexpected: facts, whatever the rates are worth."""
     return any((r["lost"] > 0 and r["drained"]) or r["corrupted"] > 0 or r["unexpected"] > 0 for r in rows)
-
-
-def _objectives(findings: Findings, counted: frozenset[ExecutionId]) -> tuple[list[ObjectiveResult], list[Reason]]:
-    """The results; if judging them crashes, none of them and the reason why."""
-    try:
-        return objective_results(findings, counted), []
-    except Exception as e:
-        text = f"the objectives could not be judged: {type(e).__name__}: {e}"
-        failed = Reason(code="check_failed", weight="cannot tell", affects=ASPECTS, cell="", repeat=None, text=text)
-        return [], [failed]

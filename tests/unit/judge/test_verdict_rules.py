@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -12,14 +11,12 @@ import pytest
 from brokerlab.judge.checks import CHECKS, all_reasons
 from brokerlab.judge.figures import figures
 from brokerlab.judge.findings import Findings
-from brokerlab.judge.objectives import objective_results
 from brokerlab.judge.reasons import EVERYTHING, Check
 from brokerlab.judge.verdict import judge
 from brokerlab.model.environment import CellEnvironment, ClockPair, ExecutionEnvironment
 from brokerlab.model.events import Death
 from brokerlab.model.execution_id import ExecutionId
-from brokerlab.model.plan import FaultPlan, Objective, RunPlan
-from brokerlab.model.quantiles import fewest_samples
+from brokerlab.model.plan import FaultPlan, RunPlan
 from brokerlab.model.state import ExecutionState, RunState
 from brokerlab.results.tables import DELIVERY
 from brokerlab.results.verdict import Verdict
@@ -155,7 +152,7 @@ def test_each_reason_is_found_and_decides(
 
 
 HARMLESS = [
-    ("latency_per_phase", {"p99_ns": 900_000}, {"measure": "send_delay"}),  # a tenth of the latency or less
+    ("latency_per_phase", {"p99_ns": 900_000}, {"measure": "send_delay"}),  # below the floor of our own lateness
     ("agent_health", {"cpu_cores_mean": 0.99, "behind_max": 5}, {}),  # busy but on time
     ("agent_health", {"cpu_cores_mean": 0.5, "behind_max": 500}, {}),
     ("reading_per_second", {"value": 0.19}, {"metric": "cpu_steal_cores"}),
@@ -487,53 +484,3 @@ def test_a_clock_that_jumps_during_an_execution_is_named(step_s: int, stepped: b
     assert ("clock_stepped" in [r.code for r in verdict.reasons]) is stepped
     if stepped:
         assert f"the host's clock was stepped by {step_s:+.1f} s" in verdict.reasons[0].text
-
-
-def objective(measure: str, comparison: str, limit: float, quantile: float | None = None) -> Objective:
-    return Objective.model_validate(
-        {"text": "t", "measure": measure, "quantile": quantile, "comparison": comparison, "limit": limit}
-    )
-
-
-P99 = 0.99
-OBJECTIVES = [
-    (objective("lost", "==", 0), {}, "met"),
-    (objective("lost", "==", 0), {"lost": 2}, "missed"),
-    (objective("lost", "==", 0), {"lost": 2, "drained": False}, "cannot tell"),
-    (objective("duplicated", "==", 0), {"duplicated": 1, "drained": False}, "missed"),
-    (objective("duplicated", "==", 0), {"drained": False}, "cannot tell"),
-    (objective("throughput", ">=", 1000), {}, "met"),
-    (objective("throughput", ">", 1000), {}, "missed"),
-    (objective("end_to_end_latency", "<", 1e9, P99), {}, "met"),
-    (objective("end_to_end_latency", "<", 1e9, P99), {"drained": False}, "cannot tell"),
-    (objective("end_to_end_latency", "<", 1.0, P99), {"drained": False}, "missed"),
-    (objective("publish_latency", "<", 1e9, P99), {"drained": False}, "met"),
-    (objective("end_to_end_latency", "<", 1e9, 0.9999), {}, "cannot tell"),  # 8,000 samples are not 29,956
-    (objective("end_to_end_latency", "<", 1.0, 0.9999), {}, "cannot tell"),
-]
-
-
-@pytest.mark.parametrize(("wanted", "change", "met"), OBJECTIVES)
-def test_objectives(wanted: Objective, change: dict[str, Any], met: str) -> None:
-    plan = make_plan("run", cells=1, repeats=1, objectives=(wanted,))
-    (result,) = objective_results(findings(changed("delivery", change), plan), plan.order)
-    assert result.met == met
-
-
-def test_objective_is_judged_on_the_worst_repeat() -> None:
-    plan = make_plan("run", cells=1, repeats=2, objectives=(objective("throughput", ">=", 900),))
-    both = replace(findings(plan=plan), figures={("c01", "received_per_s"): {1: 1000.0, 2: 850.0}})
-    (result,) = objective_results(both, plan.order)
-    assert (result.met, result.value) == ("missed", 850.0)
-
-
-def test_missed_objective_has_its_exit_code() -> None:
-    plan = make_plan("run", cells=1, repeats=1, objectives=(objective("throughput", ">=", 5000),))
-    verdict = judged(findings(plan=plan))
-    assert verdict.exit_code() == 7
-    assert "1 objective missed" in verdict.headline
-
-
-@pytest.mark.parametrize(("q", "n"), [(0.99, 299), (0.999, 2995), (0.9999, 29956)])
-def test_fewest_samples_for_a_quantile(q: float, n: int) -> None:
-    assert fewest_samples(q) == n
