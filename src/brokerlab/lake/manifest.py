@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from pydantic import Field, ValidationError
@@ -74,12 +75,27 @@ class Manifest(Document):
 def init(store: Store) -> None:
     """Make an empty lake. UserError where there is a lake already."""
     if is_lake(store):
-        raise UserError(f"{store.uri} is a lake already", hint="brokerlab lake add adds runs to it")
-    store.create(_name(0), _json(Manifest(number=0, committed_unix_s=time.time())))
+        raise UserError(f"{store.uri} is a lake already", hint=_ADD)
+    if not _made(store):
+        raise UserError(f"{store.uri} is a lake already: another process has just made it", hint=_ADD)
+
+
+def init_where_missing(store: Store) -> None:
+    """There is a lake afterwards, whoever made it."""
+    if not is_lake(store):
+        _made(store)
+
+
+def _made(store: Store) -> bool:
+    """Write the files of an empty lake; whether this process was the one that made it. lake.json comes last: until then
+    there is no lake, and what a process that died in between has left is taken over."""
+    with suppress(FileExistsError):
+        store.create(_name(0), _json(Manifest(number=0, committed_unix_s=time.time())))
     try:
         store.create(LAKE_FILE, _json(LakeFile(made_unix_s=time.time())))
     except FileExistsError:
-        raise UserError(f"{store.uri} was made a lake at the same time", hint="brokerlab lake add adds runs") from None
+        return False
+    return True
 
 
 def present(store: Store) -> Manifest:
@@ -130,6 +146,7 @@ def commit(store: Store, change: Callable[[Manifest], dict[str, Entry]]) -> Mani
     )
 
 
+_ADD = "brokerlab lake add adds runs to it"
 _AGAIN = "put it back from a copy; or delete the lake, and brokerlab lake init and lake add make it from the runs"
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from brokerlab.errors import DamagedFileError, MachineError
-from brokerlab.lake.manifest import KEPT, Entry, Manifest, commit, init, kept, present
+from brokerlab.errors import DamagedFileError, MachineError, UserError
+from brokerlab.lake.manifest import KEPT, Entry, Manifest, commit, init, init_where_missing, kept, present
 from brokerlab.lake.store import LocalStore
 
 
@@ -26,6 +27,62 @@ def store(tmp_path: Path) -> LocalStore:
     made = LocalStore(tmp_path / "lake")
     init(made)
     return made
+
+
+class Interrupted(LocalStore):
+    """Something happens just before one file is created."""
+
+    def __init__(self, root: Path, path: str, event: Callable[[], None]) -> None:
+        super().__init__(root)
+        self.path, self.event = path, event
+
+    def create(self, path: str, content: bytes) -> None:
+        if path == self.path:
+            self.event()
+        super().create(path, content)
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def kill() -> None:
+    raise Killed
+
+
+@pytest.mark.parametrize("make", [init, init_where_missing])
+def test_a_lake_whose_making_was_cut_off_is_made_by_the_next_process(
+    tmp_path: Path, make: Callable[[LocalStore], None]
+) -> None:
+    store = LocalStore(tmp_path / "lake")
+    with pytest.raises(Killed):
+        init(Interrupted(store.root, "lake.json", kill))
+    assert store.names("manifests") == ["00000000.json"]
+    make(store)
+    assert present(store).number == 0
+    commit(store, lambda m: {**m.runs, **adding("a")})
+
+
+@pytest.mark.parametrize("path", ["manifests/00000000.json", "lake.json"])
+def test_of_two_that_make_a_lake_at_once_one_makes_it_and_both_can_use_it(tmp_path: Path, path: str) -> None:
+    def other() -> None:
+        init(LocalStore(tmp_path / "lake"))
+        commit(LocalStore(tmp_path / "lake"), lambda m: {**m.runs, **adding("of the other")})
+
+    slower = Interrupted(tmp_path / "lake", path, other)
+    init_where_missing(slower)
+    assert sorted(present(slower).runs) == ["of the other"]
+    with pytest.raises(UserError, match="another process has just made it"):
+        init(Interrupted(tmp_path / "second", path, lambda: init(LocalStore(tmp_path / "second"))))
+
+
+@pytest.mark.parametrize("make", [init, init_where_missing])
+def test_a_place_that_can_be_no_folder_is_not_taken_for_a_lake(
+    tmp_path: Path, make: Callable[[LocalStore], None]
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(NotADirectoryError, match="link"):
+        make(LocalStore(tmp_path / "link"))
 
 
 def test_many_writers_at_once_lose_no_commit(store: LocalStore) -> None:
