@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from brokerlab.judge.compared import Compared
     from brokerlab.judge.history import History
+    from brokerlab.lake.check import Checked
     from brokerlab.lake.ingest import Added
+    from brokerlab.lake.status import Status
     from brokerlab.lake.store import Store
     from brokerlab.pipeline.profiles import SparkSettings
     from brokerlab.report.page import Site
@@ -31,17 +33,25 @@ if TYPE_CHECKING:
 def lake_store(
     address: str | Path, *, listener: RunListener = SILENT, spark: SparkSettings | None = None
 ) -> Iterator[Store]:
-    """The files of a lake, for the length of a block: a folder as it is, any other address through Spark."""
+    """The files of a lake, for the length of a block: a folder as it is, any other address through Spark. MachineError with
+    the address where they cannot be reached."""
     from brokerlab.lake.location import is_local, store_at
     from brokerlab.lake.store import problems_named
 
-    if is_local(address):
-        yield store_at(address)
-        return
-    with spark_session(listener, spark) as session:
+    with ExitStack() as stack:
+        session = None if is_local(address) else stack.enter_context(spark_session(listener, spark))
         store = store_at(address, session)
         with problems_named(store):
             yield store
+
+
+def init_lake(address: str | Path, *, spark: SparkSettings | None = None) -> str:
+    """Make an empty lake; returns its address. UserError where there is one already."""
+    from brokerlab.lake.manifest import init
+
+    with lake_store(address, spark=spark) as store:
+        init(store)
+        return store.uri
 
 
 def add_to_lake(
@@ -60,6 +70,40 @@ def add_to_lake(
         return add(store, directories, lambda: spark_session(listener, spark), listener.stage, again=again)
 
 
+def rebuild_lake(
+    address: str | Path, runs: Path, *, listener: RunListener = SILENT, spark: SparkSettings | None = None
+) -> Added:
+    """Make the rows of every run of a lake again from its directory, and add those in `runs`. Runs whose directory is gone
+    stay as they are."""
+    from brokerlab.lake.manifest import present
+    from brokerlab.lake.survey import runs_below
+
+    with lake_store(address, listener=listener, spark=spark) as store:
+        sources = [Path(entry.source) for entry in present(store).runs.values()]
+    here = [path.resolve() for path in runs_below(runs)]
+    chosen = dict.fromkeys([*(path for path in sources if path.is_dir()), *here])
+    return add_to_lake(address, list(chosen), listener=listener, again=True, spark=spark)
+
+
+def lake_status(address: str | Path, runs: Path, *, spark: SparkSettings | None = None) -> Status:
+    """What a lake holds, and which of the runs in `runs` are new, changed or cannot be added."""
+    from brokerlab.lake.reading import Lake
+    from brokerlab.lake.status import status
+    from brokerlab.lake.survey import runs_below
+
+    with lake_store(address, spark=spark) as store:
+        return status(Lake(store), runs_below(runs))
+
+
+def check_lake(address: str | Path, *, spark: SparkSettings | None = None) -> Checked:
+    """Every file of a lake beside its manifest, and each layer beside the next."""
+    from brokerlab.lake.check import check
+    from brokerlab.lake.reading import Lake
+
+    with lake_store(address, spark=spark) as store:
+        return check(Lake(store))
+
+
 def follow_run(
     run: RunDirectory,
     address: str | Path,
@@ -72,11 +116,10 @@ def follow_run(
     """Keep a lake current with a run that goes on, until it has ended; or bring in `once` what there is. The lake is made
     where there is none."""
     from brokerlab.lake.follow import follow
-    from brokerlab.lake.manifest import init, is_lake
+    from brokerlab.lake.manifest import init_where_missing
 
     with spark_session(listener, spark) as session, lake_store(address, listener=listener, spark=spark) as store:
-        if not is_lake(store):
-            init(store)
+        init_where_missing(store)
         follow(run, store, session, every_s=every_s, once=once, say=listener.note)
 
 
@@ -85,7 +128,7 @@ def keep_in_lake(
 ) -> None:
     """Add a run that has ended to a lake, which is made where there is none. What goes wrong is a note: the run's result
     does not depend on it."""
-    from brokerlab.lake.manifest import init, is_lake
+    from brokerlab.lake.manifest import init_where_missing
     from brokerlab.results.run_state import run_state
 
     if run_state(run).word not in ("complete", "failed"):
@@ -93,8 +136,7 @@ def keep_in_lake(
     listener.stage("adding the run to the lake")
     try:
         with lake_store(address, listener=listener, spark=spark) as store:
-            if not is_lake(store):
-                init(store)
+            init_where_missing(store)
         added = add_to_lake(address, [run.path], listener=listener, spark=spark)
         for refusal in added.refused:
             listener.note(f"not added to the lake {address}: {refusal.text}")
@@ -189,23 +231,27 @@ def history(
     return found
 
 
+@contextmanager
 def analyzed_runs(
     name: str | None, runs: Path | None = None, *, lake: str | Path | None = None
-) -> Sequence[AnalyzedRun]:
-    """The run of this name, from the directory `runs` or from a lake; without a name, all runs of the lake."""
+) -> Iterator[Sequence[AnalyzedRun]]:
+    """For the length of a block: the run of this name, from the directory `runs` or from a lake; without a name, all runs of
+    the lake. A lake that is no folder is read through Spark."""
     if lake is not None:
-        from brokerlab.lake import open as open_lake
         from brokerlab.lake.analyzed import LakeRuns
+        from brokerlab.lake.reading import Lake
 
-        found = LakeRuns(open_lake(lake))
-        return found.analyzed() if name is None else [found.run(name)]
+        with lake_store(lake) as store:
+            found = LakeRuns(Lake(store))
+            yield found.analyzed() if name is None else [found.run(name)]
+        return
     from brokerlab.results.analyzed import DirectoryRun
 
     if name is None:
         raise UserError("a run must be named where there is no lake", hint="brokerlab list runs shows them all")
     run = DirectoryRun(find_run(runs or runs_directory(), name))
     _ = run.verdict  # a run that was not analyzed has tables of no run
-    return [run]
+    yield [run]
 
 
 @contextmanager

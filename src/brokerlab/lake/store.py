@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,13 +51,10 @@ class Store(Protocol):
 def problems_named(store: Store) -> Iterator[None]:
     """What goes wrong with the lake's file system within the block, as MachineError with the lake's address. What was
     committed before stays; nothing else is in the lake."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except (OSError, Py4JJavaError, PySparkException) as error:
-        if _is_elsewhere(store, error):
+    except Exception as error:
+        if not _is_of_files(error) or _is_elsewhere(store, error):
             raise
         said = _first_line(error)
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(word in str(error) for word in FULL):
@@ -66,10 +64,26 @@ def problems_named(store: Store) -> Iterator[None]:
         raise MachineError(f"the lake {store.uri} cannot be used: {said}", hint=hint) from error
 
 
+def _is_of_files(error: Exception) -> bool:
+    """Python's error of a file, or what Spark says of one. A look at a folder does not import Spark for the question."""
+    if isinstance(error, OSError) or "pyspark" not in sys.modules:
+        return isinstance(error, OSError)
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, Py4JJavaError | PySparkException)
+
+
 def _is_elsewhere(store: Store, error: BaseException) -> bool:
-    """Whether the error names a file that is not the lake's: of a run, say, that was deleted while it was read."""
+    """Whether the error names a file that is neither in the lake nor a folder above it: of a run, say, that was deleted
+    while it was read; or is of a pipe or a terminal, which the lake has none of."""
+    if isinstance(error, BrokenPipeError):
+        return True
     name = getattr(error, "filename", None)
-    return isinstance(store, LocalStore) and name is not None and not Path(name).absolute().is_relative_to(store.root)
+    if not isinstance(store, LocalStore) or not isinstance(name, str):
+        return False
+    named = Path(name).absolute()
+    return not named.is_relative_to(store.root) and not store.root.is_relative_to(named)
 
 
 def _first_line(error: BaseException) -> str:
@@ -94,7 +108,10 @@ class LocalStore:
 
     def create(self, path: str, content: bytes) -> None:
         target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:  # a file, or a link that leads nowhere: not the file that was to be created
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), error.filename) from error
         fd, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
         try:
             with os.fdopen(fd, "wb") as f:

@@ -51,13 +51,13 @@ def command(
     if tables and form in _WITHOUT_TABLES:
         raise UserError(f"--table does not go with {form}", hint="csv, json, markdown and parquet have tables")
     root = options.one_source(lake, runs)
-    found = lab.analyzed_runs(run, root, lake=lake)
-    if out == "-":
-        click.echo(_one_text(found, form, tables), nl=False)
-        return 0
-    stem = found[0].plan.run if run is not None else "lake"
-    for file in _write(found, stem, form, tables, Path(out)):
-        click.echo(str(file))
+    with lab.analyzed_runs(run, root, lake=lake) as found:
+        if out == "-":
+            text, files = _one_text(found, form, tables), []
+        else:
+            stem = found[0].plan.run if run is not None else "lake"
+            text, files = "", list(_write(found, stem, form, tables, Path(out)))
+    click.echo(text + "".join(f"{file}\n" for file in files), nl=False)
     return 0
 
 
@@ -81,27 +81,27 @@ def _export_range(
     chosen = tables or [READING_PER_SECOND]
     for table in chosen:
         check_table(table)
-    found = lab.analyzed_runs(run, options.one_source(lake, runs), lake=lake)
-    if out == "-":
-        if form == "parquet" or len(chosen) > 1:
-            raise UserError("only one table as csv can be written to stdout", hint="give --out DIR")
-        click.echo(csv_in_range(found, chosen[0], wanted), nl=False)
-        return 0
-    folder, stem = Path(out), found[0].plan.run if run is not None else "lake"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for table in chosen:
-            file = folder / f"{stem}.{table.name}.{form}"
-            aside = file.with_name(f".{file.name}")
-            if form == "csv":
-                aside.write_text(csv_in_range(found, table, wanted), "utf-8")
-            else:
-                write_parquet_in_range(aside, found, table, wanted)
-            click.echo(str(aside.replace(file)))
-    except OSError as error:
-        raise UserError(
-            f"--out: {folder} cannot be written: {error.strerror or error}", hint="give another one"
-        ) from error
+    with lab.analyzed_runs(run, options.one_source(lake, runs), lake=lake) as found:
+        if out == "-":
+            if form == "parquet" or len(chosen) > 1:
+                raise UserError("only one table as csv can be written to stdout", hint="give --out DIR")
+            click.echo(csv_in_range(found, chosen[0], wanted), nl=False)
+            return 0
+        folder, stem = Path(out), found[0].plan.run if run is not None else "lake"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for table in chosen:
+                file = folder / f"{stem}.{table.name}.{form}"
+                aside = file.with_name(f".{file.name}")
+                if form == "csv":
+                    aside.write_text(csv_in_range(found, table, wanted), "utf-8")
+                else:
+                    write_parquet_in_range(aside, found, table, wanted)
+                click.echo(str(aside.replace(file)))
+        except OSError as error:
+            raise UserError(
+                f"--out: {folder} cannot be written: {error.strerror or error}", hint="give another one"
+            ) from error
     return 0
 
 

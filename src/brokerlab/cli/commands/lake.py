@@ -29,11 +29,9 @@ def command() -> None:
 def init(lake: str | None, runs: Path | None, **spark: Any) -> int:
     """Make an empty lake."""
     from brokerlab import lab
-    from brokerlab.lake.manifest import init as make
 
-    with lab.lake_store(options.lake_address(lake, runs), spark=lab.spark_settings(**spark)) as store:
-        make(store)
-        click.echo(f"made {store.uri}: brokerlab lake add brings runs into it")
+    made = lab.init_lake(options.lake_address(lake, runs), spark=lab.spark_settings(**spark))
+    click.echo(f"made {made}: brokerlab lake add brings runs into it")
     return 0
 
 
@@ -69,7 +67,7 @@ def add(run: tuple[str, ...], lake: str | None, runs: Path | None, as_json: bool
 @options.spark
 @options.quiet
 def follow(run: str, every_s: float, once: bool, lake: str | None, runs: Path | None, quiet: bool, **spark: Any) -> int:
-    """Keep the lake current with RUN while it goes on, until it has ended. Killed and started again, it goes on."""
+    """Keep the lake current with RUN while it goes on, until it has ended. Started again after a kill, it continues."""
     from brokerlab import lab
 
     found = lab.find_run(run, options.runs_root(runs))
@@ -89,16 +87,10 @@ def follow(run: str, every_s: float, once: bool, lake: str | None, runs: Path | 
 def rebuild(lake: str | None, runs: Path | None, as_json: bool, quiet: bool, **spark: Any) -> int:
     """Make the rows of every run again from its directory. Runs whose directory is gone stay as they are."""
     from brokerlab import lab
-    from brokerlab.lake.manifest import present
-    from brokerlab.lake.survey import runs_below
 
     address, settings = options.lake_address(lake, runs), lab.spark_settings(**spark)
-    with lab.lake_store(address, spark=settings) as store:
-        sources = [Path(entry.source) for entry in present(store).runs.values()]
-    here = [path.resolve() for path in runs_below(options.runs_root(runs))]
-    chosen = dict.fromkeys([*(path for path in sources if path.is_dir()), *here])
     with listening(quiet) as listener:
-        done = lab.add_to_lake(address, list(chosen), listener=listener, again=True, spark=settings)
+        done = lab.rebuild_lake(address, options.runs_root(runs), listener=listener, spark=settings)
     return _print_added(done, as_json, named=False)
 
 
@@ -110,35 +102,18 @@ def rebuild(lake: str | None, runs: Path | None, as_json: bool, quiet: bool, **s
 def status(lake: str | None, runs: Path | None, as_json: bool, **spark: Any) -> int:
     """Show what the lake holds, and which runs are new, changed or cannot be added."""
     from brokerlab import lab
-    from brokerlab.lake.reading import Lake
-    from brokerlab.lake.survey import runs_below, survey
 
-    with lab.lake_store(options.lake_address(lake, runs), spark=lab.spark_settings(**spark)) as store:
-        opened = Lake(store)
-    manifest = opened.manifest
-    found = survey(runs_below(options.runs_root(runs)), manifest)
-    gone = [run for run, entry in sorted(manifest.runs.items()) if not Path(entry.source).is_dir()]
-    files = [f for entry in manifest.runs.values() for of_table in entry.tables.values() for f in of_table]
-    facts: dict[str, Any] = {
-        "lake": opened.store.uri,
-        "manifest": manifest.number,
-        "runs": sorted(manifest.runs),
-        "bytes": sum(f.bytes for f in files),
-        "tables": {name: sum(f.rows for f in manifest.files(place)) for place, name in opened.places()},
-        "new": [c.run for c in found.to_do if c.run not in manifest.runs],
-        "changed": [c.run for c in found.to_do if c.run in manifest.runs],
-        "directory_gone": gone,
-        "refused": _refused(found.refused),
-    }
+    address, settings = options.lake_address(lake, runs), lab.spark_settings(**spark)
+    found = lab.lake_status(address, options.runs_root(runs), spark=settings)
     if as_json:
-        print_json(facts)
+        print_json({**vars(found), "refused": _refused(found.refused)})
         return 0
-    click.echo(f"{facts['lake']}: {len(facts['runs'])} runs, {bytes_text(facts['bytes'])}, state {manifest.number}")
-    for line in aligned([[f"  {name}", f"{rows:,}"] for name, rows in facts["tables"].items()], right=(1,)):
+    click.echo(f"{found.lake}: {len(found.runs)} runs, {bytes_text(found.bytes)}, state {found.manifest}")
+    for line in aligned([[f"  {name}", f"{rows:,}"] for name, rows in found.tables.items()], right=(1,)):
         click.echo(line)
-    for word in ("new", "changed", "directory_gone"):
-        if facts[word]:
-            click.echo(f"{word.replace('_', ' ')}: {', '.join(facts[word])}")
+    for word, names in (("new", found.new), ("changed", found.changed), ("directory gone", found.directory_gone)):
+        if names:
+            click.echo(f"{word}: {', '.join(names)}")
     for refusal in found.refused:
         click.echo(f"{refusal.why.value}: {refusal.text}")
     return 0
@@ -152,11 +127,8 @@ def status(lake: str | None, runs: Path | None, as_json: bool, **spark: Any) -> 
 def check(lake: str | None, runs: Path | None, as_json: bool, **spark: Any) -> int:
     """Compare every file of the lake with its manifest, and each layer with the next. Exit code 3 where they differ."""
     from brokerlab import lab
-    from brokerlab.lake.check import check as check_lake
-    from brokerlab.lake.reading import Lake
 
-    with lab.lake_store(options.lake_address(lake, runs), spark=lab.spark_settings(**spark)) as store:
-        found = check_lake(Lake(store))
+    found = lab.check_lake(options.lake_address(lake, runs), spark=lab.spark_settings(**spark))
     if as_json:
         print_json(vars(found))
     else:
