@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]  # of run_summary
 
 _COLOURS = {"valid": "green", "invalid": "red", "cannot tell": "yellow"}
+_MARKS = {"invalid": "✕", "cannot tell": "?"}  # beside a cell in the table
 _SHOWN_REASONS = 12
 _SHOWN_NOTES = 4
 
@@ -103,12 +104,14 @@ def left_out_lines(plan: RunPlan) -> list[str]:
     return [f"left out: {one.broker}: {one.reason}" for one in plan.left_out]
 
 
-def summary_lines(rows: list[dict[str, Any]], width: int | None = None) -> list[str]:
+def summary_lines(rows: list[Row], width: int | None = None, verdict: Verdict | None = None) -> list[str]:
     """One line of medians per cell and, where repeats differ, a line with the interval under it; where that is wider
-    than the terminal, a block per cell instead."""
+    than the terminal, a block per cell instead. Cells that are not valid by `verdict` are marked."""
+    marks = {c.cell: _MARKS[c.verdict] for c in verdict.cells if c.verdict in _MARKS} if verdict is not None else {}
     cells: dict[str, dict[str, Row]] = {}
     for row in sorted(rows, key=lambda r: (r["durability"] or "~", r["cell"])):
-        cells.setdefault(row["cell"], {})[row["metric"]] = row
+        mark = f" {marks[row['cell']]}" if row["cell"] in marks else ""
+        cells.setdefault(row["cell"], {})[row["metric"]] = row | {"label": f"{row['label']}{mark}"}
     metrics = [m for m in COLUMNS if any(m in cell for cell in cells.values())]
     if not metrics:
         return []
@@ -121,7 +124,10 @@ def summary_lines(rows: list[dict[str, Any]], width: int | None = None) -> list[
         if len(levels) > 1
         else []
     )
-    return [*lines, *_lateness_lines(rows), *warning]
+    shown = [marks[cell] for cell in cells if cell in marks]
+    meanings = [f"  {mark}: the verdict on this cell is {word}" for word, mark in _MARKS.items() if mark in shown]
+    aside = ["  (+n): executions set aside and not part of the figures"] if any(map(_set_aside, cells.values())) else []
+    return [*lines, *meanings, *aside, *_lateness_lines(rows), *warning]
 
 
 def _lateness_lines(rows: list[Row]) -> list[str]:
@@ -151,7 +157,9 @@ def _wide(cells: dict[str, dict[str, Row]], metrics: list[str]) -> list[str]:
     ]
     for by_metric in cells.values():
         label, level, n = _cell_head(by_metric)
-        table.append([label, level, str(n), *(_figure(by_metric.get(m), "median", units.get(m)) for m in metrics)])
+        table.append(
+            [label, level, _size(by_metric), *(_figure(by_metric.get(m), "median", units.get(m)) for m in metrics)]
+        )
         if n > 1:
             table.append(["", "", "", *(_interval(by_metric.get(m), units.get(m)) for m in metrics)])
     return aligned(table, right=range(2, len(table[0])))
@@ -160,8 +168,8 @@ def _wide(cells: dict[str, dict[str, Row]], metrics: list[str]) -> list[str]:
 def _blocks(cells: dict[str, dict[str, Row]], metrics: list[str]) -> list[str]:
     lines = []
     for by_metric in cells.values():
-        label, level, n = _cell_head(by_metric)
-        lines.append(f"{label}  ({level}, n = {n})")
+        label, level, _ = _cell_head(by_metric)
+        lines.append(f"{label}  ({level}, n = {_size(by_metric)})")
         table = []
         for m in metrics:
             row = by_metric.get(m)
@@ -175,6 +183,16 @@ def _blocks(cells: dict[str, dict[str, Row]], metrics: list[str]) -> list[str]:
 def _cell_head(by_metric: dict[str, Row]) -> tuple[str, str, int]:
     any_row = next(iter(by_metric.values()))
     return any_row["label"], any_row["durability"] or "?", max(r["n"] for r in by_metric.values())
+
+
+def _size(by_metric: dict[str, Row]) -> str:
+    """How many executions count, and how many were set aside: "4 (+1)"."""
+    n, aside = _cell_head(by_metric)[2], _set_aside(by_metric)
+    return f"{n} (+{aside})" if aside else str(n)
+
+
+def _set_aside(by_metric: dict[str, Row]) -> int:
+    return max(int(r["set_aside"]) for r in by_metric.values())
 
 
 def _figure(row: Row | None, which: str, unit: str | None) -> str:
@@ -191,7 +209,7 @@ def _interval(row: Row | None, unit: str | None) -> str:
 
 def answer_lines(answer: Answer) -> list[str]:
     """All that is printed after a run."""
-    table = summary_lines(answer.summary(), terminal_width())
+    table = summary_lines(answer.summary(), terminal_width(), answer.verdict)
     compared = comparison_lines(answer.comparison(), _labels(answer.verdict))
     places = [f"run:    {answer.run.path}", f"report: {answer.report}"]
     parts = [part for part in (verdict_lines(answer.verdict), table, compared, places) if part]

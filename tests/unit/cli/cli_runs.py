@@ -60,7 +60,9 @@ NOT_DELIVERED = Reason(
 )
 
 
-def summary_row(cell: str, label: str, metric: str, values: list[float], durability: str = "L4") -> dict[str, Any]:
+def summary_row(
+    cell: str, label: str, metric: str, values: list[float], durability: str = "L4", set_aside: int = 0
+) -> dict[str, Any]:
     return {
         "cell": cell,
         "label": label,
@@ -73,6 +75,7 @@ def summary_row(cell: str, label: str, metric: str, values: list[float], durabil
         "low": min(values),
         "high": max(values),
         "values": values,
+        "set_aside": set_aside,
     }
 
 

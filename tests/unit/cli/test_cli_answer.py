@@ -41,6 +41,7 @@ def test_the_exit_code_is_the_verdicts(
     lines = click.unstyle(capsys.readouterr().out).splitlines()
     assert lines[0].strip().startswith(verdict.verdict.upper())
     assert verdict.headline in lines[0]
+    assert any(line.startswith("kafka ✕ ") for line in lines) == (verdict.verdict == "invalid")
     assert f"report: {run.report_file}" in lines
     assert print_answer(answer, as_json=True) == code
     assert json.loads(capsys.readouterr().out)["exit_code"] == code

@@ -169,6 +169,45 @@ def test_a_narrow_terminal_gets_a_block_per_cell() -> None:
     assert any(line.split() == ["sent/s", "20,000", "19,998..20,001"] for line in narrow)
 
 
+@pytest.mark.parametrize("width", [None, 30], ids=["table", "blocks"])
+def test_executions_set_aside_stand_beside_n_with_what_that_means(width: int | None) -> None:
+    from cli_runs import summary_row
+
+    from brokerlab.cli.verdict_text import summary_lines
+
+    kept = summary_row("c01", "kafka", "sent_per_s", [500.0] * 4)
+    spoiled = summary_row("c02", "nats", "sent_per_s", [500.0] * 4, set_aside=1)
+    text = "\n".join(summary_lines([kept, spoiled], width))
+    assert "4 (+1)" in next(line for line in text.splitlines() if line.startswith("nats"))
+    assert "(+" not in next(line for line in text.splitlines() if line.startswith("kafka"))
+    assert text.endswith("  (+n): executions set aside and not part of the figures")
+    assert "(+" not in "\n".join(summary_lines([kept], width))
+
+
+@pytest.mark.parametrize(("answer", "mark"), [("invalid", "✕"), ("cannot tell", "?")])
+@pytest.mark.parametrize("width", [None, 30], ids=["table", "blocks"])
+def test_a_cell_that_is_not_valid_is_marked_and_a_valid_one_is_not(width: int | None, answer: str, mark: str) -> None:
+    from cli_runs import summary_row
+
+    from brokerlab.cli.verdict_text import summary_lines
+
+    rows = [summary_row(c, label, "sent_per_s", [500.0] * 4) for c, label in (("c01", "kafka"), ("c02", "nats"))]
+    verdict = make_verdict(verdict=answer)
+    cells = (*verdict.cells, verdict.cells[0].model_copy(update={"cell": "c02", "label": "nats", "verdict": "valid"}))
+    lines = summary_lines(rows, width, verdict.model_copy(update={"cells": cells}))
+    marked = [line for line in lines if mark in line]
+    assert marked[0].startswith(f"kafka {mark}  ")
+    assert marked[1:] == [f"  {mark}: the verdict on this cell is {answer}"]
+    assert not any(mark in line for line in summary_lines(rows, width, make_verdict()))
+
+
+def test_show_marks_cells_as_the_verdict_says(runs: Path) -> None:
+    write_answer(make_run(runs), make_verdict(verdict="invalid", reasons=(NOT_DELIVERED,)))
+    text = _brokerlab("show", NAME).stdout
+    assert "\nkafka ✕" in text
+    assert "\nnats  " in text
+
+
 def test_rm_without_a_terminal_needs_yes(runs: Path) -> None:
     run = make_run(runs)
     result = _brokerlab("rm", NAME)

@@ -55,7 +55,8 @@ def command(run: str, runs: Path | None, as_json: bool) -> int:
     elif now.verdict is None:
         click.echo(f"not analyzed yet: brokerlab analyze {found.name}")
     else:
-        for line in [*verdict_lines(now.verdict), "", *summary_lines(_summary(found), terminal_width())]:
+        table = summary_lines(_summary(found), terminal_width(), now.verdict)
+        for line in [*verdict_lines(now.verdict), "", *table]:
             click.echo(line)
     click.echo("")
     click.echo(f"run:    {found.path}")
