@@ -32,3 +32,4 @@ SHARE_SLACK = (
     0.10  # a node's share of a processor is handed out in slices: means of a few seconds are good to this much
 )
 LINK_SLACK = 0.05  # a few milliseconds of silence may be made up for
+MEMORY_SLACK_BYTES = 64 << 10  # a memory limit is rounded to whole pages, and they have 64 KiB at most

@@ -81,7 +81,8 @@ def share_exceeded(f: Findings) -> Iterable[Found]:
 
 @check(
     "memory_limit_missing", weight="cannot tell", cause="machine", affects=RATES_AND_LATENCIES,
-    rule="a node's memory limit (`group_memory_limit_bytes`) was not read back, or is more than a page beside what was asked",
+    rule="a node's memory limit (`group_memory_limit_bytes`) was not read back, or differs from what was asked by more than"
+         f" {limits.MEMORY_SLACK_BYTES // 1024} KiB",
 )  # fmt: skip
 def memory_limit_missing(f: Findings) -> Iterable[Found]:
     found: dict[ExecutionId, list[float]] = defaultdict(list)
@@ -89,10 +90,15 @@ def memory_limit_missing(f: Findings) -> Iterable[Found]:
         found[execution].append(limit)
     for execution in f.measured("reading_per_second"):
         asked = f.cell(execution.cell).machine.memory_limit_bytes_per_node
-        limits_read = found.get(execution, [])
-        if asked is not None and (not limits_read or any(abs(limit - asked) > 65_536 for limit in limits_read)):
-            text = f"a node's memory limit is {max(limits_read):,.0f} bytes, and {asked:,} were asked for"
-            yield Found(execution, text if limits_read else "the nodes' memory limit was not read back")
+        if asked is None:
+            continue
+        if execution not in found:
+            yield Found(execution, "the nodes' memory limit was not read back")
+            continue
+        others = [limit for limit in found[execution] if abs(limit - asked) > limits.MEMORY_SLACK_BYTES]
+        if others:
+            text = f"a node's memory limit is {max(others):,.0f} bytes, and {asked:,} were asked for"
+            yield Found(execution, text, max(others), float(asked))
 
 
 @check(
