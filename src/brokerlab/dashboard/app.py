@@ -39,7 +39,7 @@ class Dashboard:
     def __post_init__(self) -> None:
         self.outward = Outward(self.runs)
         self.run_list = RunList(self.runs)
-        self.followed = Followed()
+        self.followed = Followed(self.outward.detail)
         self.commands = Commands(self.runs)
 
     def run(self, name: str) -> RunDirectory:
@@ -74,12 +74,13 @@ def _add_errors(app: FastAPI, dashboard: Dashboard) -> None:
     @app.exception_handler(BrokerlabError)
     async def refused(request: Request, error: BrokerlabError) -> Response:
         status = 404 if isinstance(error, NotFoundError) else 422 if isinstance(error, UserError) else 500
-        said: dict[str, Any] = {"error": dashboard.outward(error.message), "hint": dashboard.outward(error.hint or "")}
+        said: dict[str, Any] = {"error": error.message, "hint": error.hint or ""}
         if isinstance(error, WorkloadError):
             said["problems"] = [
-                {"line": p.line, "field": p.field, "message": dashboard.outward(p.message), "value": p.value, "nearest": p.nearest}
+                {"line": p.line, "field": p.field, "message": p.message, "value": p.value, "nearest": p.nearest}
                 for p in error.problems
-            ]  # fmt: skip
+            ]
+        said = dashboard.outward.everything(said)
         if request.url.path.startswith("/api/"):
             return JSONResponse(said, status_code=status)
         page = own_page("Not found" if status == 404 else "Error", "", "common.js",
@@ -127,8 +128,7 @@ def _report(run: RunDirectory) -> str:
 def _add_run_answers(app: FastAPI, dashboard: Dashboard) -> None:
     @app.get("/api/runs")
     def list_runs() -> JSONResponse:
-        rows = dashboard.run_list.rows()
-        return JSONResponse([{**row, "headline": dashboard.outward(row["headline"])} for row in rows])
+        return JSONResponse(dashboard.outward.everything(dashboard.run_list.rows()))
 
     @app.get("/api/runs/{name}/live")
     async def live(name: str, execution: str | None = None) -> StreamingResponse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 from brokerlab.dashboard.live_tables import LiveTables
@@ -25,10 +26,12 @@ KEPT_EXECUTIONS = 3
 
 
 class FollowedRun:
-    """Everything that tabs and terminals ask of one run, however many they are: files are read once for all of them."""
+    """Everything that tabs and terminals ask of one run, however many they are: files are read once for all of them.
+    `outward` makes of an event's detail what those may see who ask."""
 
-    def __init__(self, directory: RunDirectory) -> None:
+    def __init__(self, directory: RunDirectory, outward: Callable[[str], str] = str) -> None:
         self.directory = directory
+        self._outward = outward
         self.plan: RunPlan = directory.plan()
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[ExecutionId, int], LiveTables] = OrderedDict()  # by execution and attempt
@@ -97,7 +100,7 @@ class FollowedRun:
         tables = self._tables.get(key)
         if tables is None:
             tables = self._tables[key] = LiveTables(
-                self.directory, execution, every_reading=self.plan.kind == "monitor"
+                self.directory, execution, every_reading=self.plan.kind == "monitor", outward=self._outward
             )
             tables.unix_minus_mono_ns = self._clock(execution)
             while len(self._tables) > KEPT_EXECUTIONS:
@@ -147,7 +150,8 @@ class FollowedRun:
 class Followed:
     """The runs that are watched, by name; the one that was not asked for longest is forgotten."""
 
-    def __init__(self, most: int = 8) -> None:
+    def __init__(self, outward: Callable[[str], str], most: int = 8) -> None:
+        self._outward = outward
         self._most = most
         self._runs: OrderedDict[str, FollowedRun] = OrderedDict()
         self._lock = threading.Lock()
@@ -156,7 +160,7 @@ class Followed:
         with self._lock:
             found = self._runs.get(directory.name)
             if found is None:
-                found = self._runs[directory.name] = FollowedRun(directory)
+                found = self._runs[directory.name] = FollowedRun(directory, self._outward)
             self._runs.move_to_end(directory.name)
             while len(self._runs) > self._most:
                 self._runs.popitem(last=False)

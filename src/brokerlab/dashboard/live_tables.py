@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -36,12 +36,20 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 class LiveTables(VersionedRows):
-    """`every_reading`: also those that no chart of a load draws. Call `poll` now and then; `changes` and `whole` say what there is. Not for several threads at once."""
+    """`every_reading`: also those that no chart of a load draws. `outward`: see FollowedRun. Call `poll` now and then; `changes` and `whole` say what there is. Not for several threads at once."""
 
-    def __init__(self, directory: RunDirectory, execution: ExecutionId, *, every_reading: bool = False) -> None:
+    def __init__(
+        self,
+        directory: RunDirectory,
+        execution: ExecutionId,
+        *,
+        every_reading: bool = False,
+        outward: Callable[[str], str] = str,
+    ) -> None:
         super().__init__(TABLES)
         evidence = directory.evidence(execution)
         self._every_reading = every_reading
+        self._outward = outward
         self._activity = NewSegments(evidence, ACTIVITY, ("agent", "role", "group", "second_unix_s", "phase", *COUNTS, *LEVELS))  # fmt: skip
         histograms = [f"{m}_{part}" for m in MEASURES for part in ("bucket", "count")]
         self._interval = NewSegments(evidence, INTERVAL, ("role", "group", "second_unix_s", "phase", "negative", *histograms))  # fmt: skip
@@ -187,7 +195,8 @@ class LiveTables(VersionedRows):
     def _take_events(self, rows: pa.Table) -> None:
         for row in rows.to_pylist():
             second = (row["at_mono_ns"] + self.unix_minus_mono_ns) // 1_000_000_000
-            self.put("event", (row["at_mono_ns"],), (second, row["source"], row["kind"], row["detail"]))
+            detail = self._outward(row["detail"])
+            self.put("event", (row["at_mono_ns"],), (second, row["source"], row["kind"], detail))
 
 
 def is_drawn(subject: str, metric: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Query
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -29,7 +29,7 @@ def add_starting(app: FastAPI, dashboard: Dashboard) -> None:
 
     @app.post("/api/check")
     def check(asked: starting.Asked) -> JSONResponse:
-        return JSONResponse(_outward(dashboard, starting.checked(asked)))
+        return JSONResponse(dashboard.outward.everything(starting.checked(asked)))
 
     @app.post("/api/start")
     def start(asked: starting.Asked) -> JSONResponse:
@@ -44,11 +44,11 @@ def add_starting(app: FastAPI, dashboard: Dashboard) -> None:
     @app.get("/api/commands")
     def commands() -> JSONResponse:
         found = [dashboard.commands.state(c) for c in dashboard.commands.all()[:12]]
-        return JSONResponse(_outward(dashboard, found))
+        return JSONResponse(dashboard.outward.everything(found))
 
     @app.get("/api/commands/{name}")
     def command(name: str) -> JSONResponse:
-        return JSONResponse(_outward(dashboard, dashboard.commands.state(dashboard.commands.find(name))))
+        return JSONResponse(dashboard.outward.everything(dashboard.commands.state(dashboard.commands.find(name))))
 
     @app.post("/api/commands/{name}/stop")
     def stop_command(name: str) -> JSONResponse:
@@ -90,11 +90,11 @@ def add_studies(app: FastAPI, dashboard: Dashboard) -> None:
 
     @app.get("/api/studies")
     def list_studies() -> JSONResponse:
-        return JSONResponse(_outward(dashboard, study_list.study_rows(dashboard.runs)))
+        return JSONResponse(dashboard.outward.everything(study_list.study_rows(dashboard.runs)))
 
     @app.get("/api/studies/{name}")
     def counts(name: str, scale: str = "quick") -> JSONResponse:
-        return JSONResponse(study_list.study_counts(name, scale, dashboard.runs))
+        return JSONResponse(dashboard.outward.everything(study_list.study_counts(name, scale, dashboard.runs)))
 
     @app.post("/api/studies/{name}/judge")
     def judge(name: str, scale: str = "quick") -> JSONResponse:
@@ -110,7 +110,7 @@ def add_brokers(app: FastAPI, dashboard: Dashboard) -> None:
 
     @app.get("/api/brokers")
     def list_brokers() -> JSONResponse:
-        return JSONResponse(_outward(dashboard, broker_list.broker_rows()))
+        return JSONResponse(dashboard.outward.everything(broker_list.broker_rows()))
 
     @app.post("/api/brokers/{name}/{action}")
     def act(name: str, action: str) -> JSONResponse:
@@ -132,19 +132,8 @@ def add_brokers(app: FastAPI, dashboard: Dashboard) -> None:
             found = json.loads(dashboard.commands.output(command))
         except ValueError:
             raise NotFoundError("it has not ended, or ended with an error") from None
-        return JSONResponse(_outward(dashboard, found))
+        return JSONResponse(dashboard.outward.everything(found))
 
 
 def _started(dashboard: Dashboard, command: Command) -> JSONResponse:
-    return JSONResponse(_outward(dashboard, dashboard.commands.state(command)))
-
-
-def _outward(dashboard: Dashboard, value: Any) -> Any:
-    """The same with every text in it as it may leave the server."""
-    if isinstance(value, str):
-        return dashboard.outward(value)
-    if isinstance(value, dict):
-        return {key: _outward(dashboard, v) for key, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_outward(dashboard, v) for v in value]
-    return value
+    return JSONResponse(dashboard.outward.everything(dashboard.commands.state(command)))

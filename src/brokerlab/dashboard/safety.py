@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ HEADERS = {
     "cache-control": "no-store",
 }
 READING = ("GET", "HEAD")
+# The folders of an absolute path in a sentence: not those of an address, nor of a path below a name.
+_FOLDERS = re.compile(r"(?<![\w/.:~%+-])/(?:[^\s/:;,\"'<>()\[\]\\]+/)+")
 
 Scope = dict[str, Any]
 Receive = Callable[[], Any]
@@ -99,7 +102,7 @@ async def refuse(send: Send, status: int, text: str) -> None:
 
 
 class Outward:
-    """Text as it may leave the server: without secrets, and with names instead of this machine's paths."""
+    """Text as it may leave the server: without secrets, and with names for the runs, the cache and the home of this user."""
 
     def __init__(self, runs: Path) -> None:
         places = {
@@ -120,3 +123,24 @@ class Outward:
         for path, name in self._places:
             text = text.replace(path, name)
         return text
+
+    def message(self, text: str) -> str:
+        """Of plain text, such as errors and what commands print: of any other absolute path only the last part leaves."""
+        return _FOLDERS.sub("…/", self(text))
+
+    def everything(self, value: Any) -> Any:
+        """The same value, with every text in it as a message may leave."""
+        if isinstance(value, str):
+            return self.message(value)
+        if isinstance(value, dict):
+            return {key: self.everything(v) for key, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.everything(v) for v in value]
+        return value
+
+    def detail(self, text: str) -> str:
+        """Of an event: JSON, whose texts may have lines of a log in them."""
+        try:
+            return json.dumps(self.everything(json.loads(text)), ensure_ascii=False)
+        except ValueError:
+            return self.message(text)

@@ -6,10 +6,11 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from brokerlab.dashboard.following import POLL_S, FollowedRun
+from brokerlab.dashboard.safety import Outward
 from brokerlab.errors import BrokerlabError
 from brokerlab.model.execution_id import ExecutionId
 
@@ -23,26 +24,25 @@ def event(kind: str, data: Any) -> bytes:
 class RunStream:
     """What one tab has been sent of one run."""
 
-    def __init__(self, run: FollowedRun, wanted: str | None, outward: Callable[[str], str]) -> None:
+    def __init__(self, run: FollowedRun, wanted: str | None, outward: Outward) -> None:
         self._run = run
         self._wanted = wanted
         self._outward = outward
-        self._state = ""
+        self._state: dict[str, Any] = {}
         self._shown: tuple[ExecutionId, int] | None = (
             None  # with the identity of its tables: another attempt has others
         )
         self._version = 0
-        self._so_far = ""
+        self._so_far: dict[str, Any] = {}
 
     def news(self) -> list[bytes]:
         """Events since the last call; the whole history first, and again when another execution is shown."""
         with self._run.reading():
             found = []
             state = self._run.state(self._wanted)
-            text = self._outward(json.dumps(state, allow_nan=False))
-            if text != self._state:
-                self._state = text
-                found.append(event("state", json.loads(text)))
+            if state != self._state:
+                self._state = state
+                found.append(event("state", self._outward.everything(state)))
             if state["shown"] is not None:
                 found += self._of_execution(ExecutionId.parse(state["shown"]))
             return found
@@ -57,10 +57,9 @@ class RunStream:
             found.append(event("update", {"execution": str(execution), "tables": changes}))
         self._shown, self._version = shown, tables.version
         so_far = self._run.so_far(execution, tables)
-        text = self._outward(json.dumps(so_far, allow_nan=False))
-        if text != self._so_far:
-            self._so_far = text
-            found.append(event("now", json.loads(text)))
+        if so_far != self._so_far:
+            self._so_far = so_far
+            found.append(event("now", self._outward.everything(so_far)))
         return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -29,3 +30,21 @@ class Client:
         transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=self._base_url, headers=self._headers) as client:
             return await client.request(method, path, **options)
+
+
+def streamed(app: Any, path: str, host: str, taken: Callable[[bytes], None]) -> bytes:
+    """All that a stream sends until it ends; `taken` sees each part as it is sent, and may end it."""
+    sent: list[bytes] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message.get("body", b""))
+        taken(sent[-1])
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http", "path": path,
+             "root_path": "", "query_string": b"", "headers": [(b"host", host.encode())], "client": None, "server": None}  # fmt: skip
+    asyncio.run(app(scope, receive, send))
+    return b"".join(sent)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from asking import Client
+from asking import Client, streamed
 from fastapi.routing import APIRoute
 
+from brokerlab import lab
 from brokerlab.dashboard.app import Dashboard, make_app
-from brokerlab.dashboard.safety import TOKEN_HEADER, Outward
+from brokerlab.dashboard.safety import TOKEN_HEADER, Outward, loopback_hosts
 from conftest import ANALYZED, MEASURED, PORT, TOKEN
 
 PAGES = (
@@ -131,3 +134,57 @@ def test_text_that_leaves_has_names_instead_of_paths(tmp_path: Path) -> None:
     assert str(tmp_path) not in said
     assert said.startswith("runs/20270115T0800-demo/logs")
     assert str(Path.home()) not in said
+
+
+def test_of_other_paths_in_a_message_only_the_last_part_leaves(tmp_path: Path) -> None:
+    said = Outward(tmp_path / "runs").message
+    assert said("cannot read /var/lib/some one/ca.pem") == "cannot read …/some one/ca.pem"
+    assert said('"/etc/ssl/private/key.pem": denied (/opt/x/y.so)') == '"…/key.pem": denied (…/y.so)'
+    for kept in (
+        "http://127.0.0.1:8222/jsz/all?x=/a",
+        "3 messages/s and/or 5/6",
+        "runs/20270115T0800-demo/logs",
+        "GET /metrics",
+    ):
+        assert said(kept) == kept
+
+
+def test_no_path_of_this_machine_is_in_what_a_live_page_is_sent(dashboard: Dashboard, tmp_path: Path) -> None:
+    shutil.copytree(dashboard.run(MEASURED).path, (runs := tmp_path / "some-runs") / MEASURED)
+    other = Dashboard(runs, TOKEN, loopback_hosts(PORT))
+    planted = f"look at {runs}/x.log, {Path.home()}/notes and /var/lib/elsewhere/server.log"
+    lab.annotate(other.run(MEASURED), "c02-r1", f"first: {planted}")
+
+    def taken(part: bytes) -> None:
+        if part.startswith(b"event: history"):
+            lab.annotate(other.run(MEASURED), "c02-r1", f"second: {planted}")
+        if part.startswith(b"event: update"):
+            other.ending.set()
+
+    sent = streamed(make_app(other), f"/api/runs/{MEASURED}/live", f"127.0.0.1:{PORT}", taken).decode()
+    data = [json.loads(line.removeprefix("data: ")) for line in sent.splitlines() if line.startswith("data: ")]
+    shown = json.dumps([one["tables"]["event"] for one in data if "tables" in one], ensure_ascii=False)
+    for which in ("first", "second"):
+        assert f"{which}: look at runs/x.log, ~/notes and …/server.log" in shown
+    assert str(runs) not in sent
+    assert str(Path.home()) not in sent
+    assert "elsewhere" not in sent
+
+
+def test_no_path_of_this_machine_is_in_the_list_of_runs(dashboard: Dashboard, tmp_path: Path) -> None:
+    shutil.copytree(dashboard.run(MEASURED).path, copied := tmp_path / "some-runs" / MEASURED)
+    plan = json.loads((copied / "plan.json").read_text())
+    (copied / "plan.json").write_text(json.dumps({**plan, "question": f"what of {copied} and {Path.home()}/x?"}))
+    other = Dashboard(copied.parent, TOKEN, loopback_hosts(PORT))
+    (row,) = Client(make_app(other), f"http://127.0.0.1:{PORT}").get("/api/runs").json()
+    assert row["question"] == f"what of runs/{MEASURED} and ~/x?"
+
+
+def test_no_path_of_this_machine_is_in_what_a_workload_is_refused_with(allowed: Client, runs: Path) -> None:
+    text = f"name: x\nbroker: {Path.home()}/a\nproducers: {{rate: 5/s, message: /opt/elsewhere/b}}\nphases: {{measure: {runs}/c}}\n"
+    answer = allowed.post("/api/check", json={"text": text})
+    assert answer.status_code == 422
+    assert [p["value"] for p in answer.json()["problems"] if p["value"]] == ["…/b"]
+    assert str(runs) not in answer.text
+    assert str(Path.home()) not in answer.text
+    assert "elsewhere" not in answer.text
