@@ -14,7 +14,7 @@ import pytest
 
 from brokerlab.agent.closed_loop import batch_sizes
 from brokerlab.agent.ledger import Rows
-from brokerlab.agent.sender import NEVER_NS, Sender
+from brokerlab.agent.sender import BEHIND_MOST, NEVER_NS, Sender
 from brokerlab.agent.sender_native import NativeSender, sender
 from brokerlab.agent.stamp import BLOCK_MOST
 from brokerlab.brokers.contract import NativeCalls
@@ -205,6 +205,28 @@ def test_open_loop(tmp_path: Path, arrival: Any, room: int) -> None:
     assert life["totals"]["rejected"] > 0
     assert life["errors"]["no answer within the send timeout"] > 0
     assert life["settled"]
+
+
+@pytest.mark.parametrize("arrival", ["uniform", "poisson"])
+def test_behind_a_client_that_takes_nothing_only_grows_beyond_the_due_times_kept(tmp_path: Path, arrival: Any) -> None:
+    schedule = SchedulePlan(arrival=arrival, rate_per_s=10_000_000)
+    plan = agent_plan(ProducersPlan(count=1, agents=1, schedule=schedule, payload=SIZES), tmp_path)
+    in_c = sender(plan, 0, CClient(room=0))
+    assert isinstance(in_c, NativeSender)
+    told = []
+    for made in (Sender(plan, 0, PythonClient(room=0)), in_c):
+        made.begin(AHEAD_NS, OFFSET_NS)
+        behind = []
+        for tick in range(0, 2_200, 50):
+            now_ns = AHEAD_NS + tick * 1_000_000
+            made.step(now_ns, NEVER_NS)
+            behind.append(made.behind(now_ns))
+        made.close(0)
+        told.append(behind)
+    assert told[0] == told[1]
+    assert told[0] == sorted(told[0])
+    assert told[0] == pytest.approx([min(10_000 * tick, 20_000_000) for tick in range(0, 2_200, 50)], rel=0.01, abs=1)
+    assert told[0][-1] > 4 * BEHIND_MOST
 
 
 def test_open_loop_with_keys_and_a_file_read_while_sending(tmp_path: Path) -> None:
