@@ -96,7 +96,7 @@ def test_one_sentence_stands_before_every_number(runs: Path) -> None:
     document = json.loads(_compare("one", "two", "--json").stdout)
     reach = max(max(a["high"], 1 / a["low"]) for a in document["cells"][0]["answers"] if a["answer"] == "cannot tell")
     assert document["headline"] == (
-        f"No difference was found: 1 of 2 answers are the same, 1 cannot be told (differences up to {reach:.3g} times "
+        f"No difference was found: 1 of 2 answers are the same, for 1 it cannot tell (differences up to {reach:.3g} times "
         "would not show)."
     )
     assert f"**{document['headline']}**" in _compare("one", "two", "--markdown").stdout
@@ -218,6 +218,48 @@ def test_unlike_durability_is_refused_unless_asked_for(runs: Path) -> None:
 def test_unlike_driver_path_is_refused(runs: Path) -> None:
     _two(runs, latency=1.3, facts={"c01": CellEnvironment(driver_path="python (test)")})
     assert "driver path: native (test) → python (test)" in _answers("one", "two")[0]["reason"]
+
+
+@pytest.mark.parametrize("position", [0, 1, 3])
+@pytest.mark.parametrize("mixed", ["before", "after"])
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (CellEnvironment(durability=DurabilityFacts(level="L1")), "durability among the runs of {}: L1 in"),
+        (CellEnvironment(driver_path="python (test)"), "driver path among the runs of {}: python (test) in"),
+    ],
+    ids=["durability", "driver path"],
+)
+def test_a_tag_whose_runs_are_unlike_among_themselves_is_refused_whichever_is_the_latest(
+    runs: Path, facts: CellEnvironment, said: str, mixed: str, position: int
+) -> None:
+    for i in range(4):
+        for day, tag, factor in ((1, "before", 1.0), (2, "after", 1.3)):
+            other = facts if (tag, i) == (mixed, position) else CellEnvironment()
+            values = {"c01": {P99: _times(LATENCY, factor + i / 500)}}
+            write_measured(runs, f"202611{day}{i}T120000Z-x-{tag}{i}", values, tag=tag, facts={"c01": other})
+    (found,) = _answers("before", "after")
+    assert found["answer"] == "cannot tell"
+    if position < 3:
+        assert said.format(mixed) in found["reason"]
+    else:  # the others differ from the latest
+        assert f"among the runs of {mixed}" in found["reason"]
+    assert _by_metric("before", "after", "--unlike")[P99]["answer"] == "worse"
+
+
+def test_what_else_the_runs_of_a_tag_differ_in_is_printed_once_and_does_not_forbid_an_answer(runs: Path) -> None:
+    for i in range(4):
+        values = {"c01": {P99: _times(LATENCY, 1 + i / 500)}}
+        write_measured(runs, f"2026110{i}T120000Z-x-a{i}", values, tag="before", host="new" if i == 3 else "old")
+        write_measured(
+            runs, f"2026111{i}T120000Z-x-b{i}", {"c01": {P99: _times(LATENCY, 1.3)}}, tag="after", host="new"
+        )
+    (cell,) = json.loads(_compare("before", "after", "--json").stdout)["cells"]
+    (host,) = cell["unlike"]
+    assert host["what"] == "host among the runs of before"
+    assert host["base"].startswith("old, ")
+    assert host["base"].endswith(" in 20261100T120000Z-x-a0")
+    assert cell["answers"][0]["answer"] == "worse"
 
 
 def test_differing_settings_host_and_load_are_printed_and_do_not_forbid_an_answer(runs: Path) -> None:

@@ -34,9 +34,26 @@ class Unlike:
 
 
 def unlike(base: Subject, candidate: Subject, sides: tuple[Side, Side]) -> tuple[Unlike, ...]:
-    """Durability and driver path, which forbid an answer, first. Where a side has several runs, its latest speaks."""
+    """Durability and driver path, which forbid an answer, first. Where a side has several runs, its latest run is used, and
+    what the runs of that side differ in among themselves is named as well."""
     a, b = base.members[-1], candidate.members[-1]
-    return unlike_cells((a, _environment(sides[0], a)), (b, _environment(sides[1], b)))
+    between = unlike_cells((a, _environment(sides[0], a)), (b, _environment(sides[1], b)))
+    within = (*_unlike_within(base, sides[0]), *_unlike_within(candidate, sides[1]))
+    return tuple(sorted((*between, *within), key=lambda u: not u.forbids))
+
+
+def _unlike_within(subject: Subject, of: Side) -> Iterator[Unlike]:
+    """What differs between the latest run of a side and earlier ones: once for each thing, with the earliest run that
+    differs in it."""
+    latest, named = subject.members[-1], set[str]()
+    for earlier in subject.members[:-1]:
+        for found in unlike_cells((earlier, _environment(of, earlier)), (latest, _environment(of, latest))):
+            if found.what not in named:
+                named.add(found.what)
+                what = f"{found.what} among the runs of {of.name}"
+                yield Unlike(
+                    what, f"{found.base} in {earlier.run}", f"{found.candidate} in {latest.run}", found.forbids
+                )
 
 
 def unlike_cells(
