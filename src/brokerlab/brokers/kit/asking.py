@@ -14,19 +14,25 @@ Reply = TypeVar("Reply")
 
 
 def number_in(fields: Mapping[str, str], name: str) -> int:
-    """A field of an answer. Raises OSError where it is not a number."""
+    """A field of an answer. Raises OSError where it is not a number of 64 bits."""
     try:
-        return int(fields[name])
+        found = int(fields[name])
     except (KeyError, ValueError) as e:
         raise OSError(f"unreadable answer: its field {name} is not a number") from e
+    if not -(1 << 63) <= found < 1 << 63:
+        raise OSError(f"unreadable answer: its field {name} is not a number of 64 bits")
+    return found
 
 
 def json_object(body: bytes) -> dict[str, Any]:
     """The body of an answer. Raises OSError where it is not an object."""
     try:
-        return dict(json.loads(body))
-    except (ValueError, TypeError, RecursionError) as e:
-        raise OSError("unreadable answer: its body is not a JSON object") from e
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise OSError("unreadable answer: not a JSON object")
+    return found
 
 
 class AskingLink(Link, Generic[Reply]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from brokerlab.brokers.kit.aws_signing import Signer, find_credentials
@@ -68,6 +69,12 @@ def refusal(answer: HttpAnswer) -> str:
         said = content(answer)
     except UnreadableAnswerError:
         said = {}
-    kind = str(said.get("__type", "")).rpartition("#")[2].rpartition(".")[2] or f"HTTP {answer.status}"
-    text = said.get("message") or said.get("Message") or ""
+    kind = text_in(said, "__type").rpartition("#")[2].rpartition(".")[2] or f"HTTP {answer.status}"
+    text = text_in(said, "message") or text_in(said, "Message")
     return f"{kind}: {text}" if text else kind
+
+
+def text_in(said: Mapping[str, object], name: str) -> str:
+    """Text that can be written down, whatever JSON's escapes made of it; empty where there is none."""
+    found = said.get(name)
+    return found.encode(errors="replace").decode() if isinstance(found, str) else ""

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+# What reading a page raises that is JSON and not the page that was asked for.
+MISREAD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -60,7 +63,7 @@ def read_json(url: str, seconds: float = 5.0, context: ssl.SSLContext | None = N
     """A page of JSON. Raises OSError."""
     try:
         return json.loads(read_text(url, seconds, context))
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise OSError(f"{url}: unreadable answer") from e
 
 

@@ -52,7 +52,7 @@ class Jolokia:
             raise PermissionError(f"{self._url} answered {answer.status}")
         try:
             answers = json.loads(answer.text)
-        except ValueError:
+        except (ValueError, RecursionError):
             answers = None
         if not isinstance(answers, list) or len(answers) != len(requests):
             raise OSError(f"{self._url}: this is not an answer from Jolokia: {answer.text[:100]!r}")

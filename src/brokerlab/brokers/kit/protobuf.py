@@ -11,6 +11,7 @@ from collections.abc import Iterable
 Value = int | bytes
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _MOST_VARINT_BYTES = 10
+_VARINT_BITS, _NUMBER_BITS = 64, 63
 
 
 class UnreadableMessageError(OSError):
@@ -69,8 +70,10 @@ def _varint_at(data: bytes, at: int) -> tuple[int, int]:
     for i, byte in enumerate(data[at : at + _MOST_VARINT_BYTES]):
         number |= (byte & 0x7F) << (7 * i)
         if byte < 0x80:
+            if number >> _VARINT_BITS:
+                break
             return number, at + i + 1
-    raise UnreadableMessageError("unreadable message: a number without an end")
+    raise UnreadableMessageError("unreadable message: a number without an end, or of more than 64 bits")
 
 
 def text_in(fields: dict[int, Value], number: int) -> str:
@@ -84,6 +87,6 @@ def text_in(fields: dict[int, Value], number: int) -> str:
 def number_in(fields: dict[int, Value], number: int) -> int:
     """Number of a field; 0 where it is missing. Raises UnreadableMessageError."""
     value = fields.get(number, 0)
-    if not isinstance(value, int):
-        raise UnreadableMessageError("unreadable message: text where a number should be")
+    if not isinstance(value, int) or value >> _NUMBER_BITS:
+        raise UnreadableMessageError("unreadable message: text, or a negative one, where a number should be")
     return value

@@ -27,8 +27,7 @@ class Settling:
         self._indices.append(indices)
         self._outcomes.append(outcome)
         self._at_ns.append(time.monotonic_ns() if at_ns is None else at_ns)
-        if error is not None:
-            self._errors[error] = self._errors.get(error, 0) + len(indices)
+        self._count(error, len(indices))
 
     def add_one(self, index: int, outcome: int, error: str | None = None) -> None:
         """One message, for libraries that tell of each by itself: no array is made for it."""
@@ -36,8 +35,13 @@ class Settling:
         indices.append(index)
         outcomes.append(outcome)
         at_ns.append(time.monotonic_ns())
+        self._count(error, 1)
+
+    def _count(self, error: str | None, count: int) -> None:
+        """A server's own words may have half characters in them, which no file takes."""
         if error is not None:
-            self._errors[error] = self._errors.get(error, 0) + 1
+            kind = error if error.isascii() else error.encode(errors="replace").decode()
+            self._errors[kind] = self._errors.get(kind, 0) + count
 
     def take(self) -> Settlements:
         """Everything collected since the last call."""

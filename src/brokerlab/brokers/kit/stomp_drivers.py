@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from brokerlab.brokers.kit.http_reader import MISREAD
+from brokerlab.brokers.kit.numbers import number_in_text
 from brokerlab.brokers.kit.outcomes import OutcomeTable
 from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer, ReconnectingProducer
 from brokerlab.brokers.kit.stomp_frames import Frame, SendEncoder, acknowledgements
@@ -65,8 +67,8 @@ class StompProducer(ReconnectingProducer[StompLink]):
         receipt = error.header(b"receipt-id")
         if receipt is None or not receipt.isdigit():
             raise refusal(error)
-        outcome = self._outcomes.of(error_name(error))
-        self._settling.add(self._unconfirmed.confirm(np.array([int(receipt)])), outcome, str(refusal(error)))
+        tag = np.array([number_in_text(receipt)])
+        self._settling.add(self._unconfirmed.confirm(tag), self._outcomes.of(error_name(error)), str(refusal(error)))
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class StompConsumer(ReconnectingConsumer[StompLink, Chunk]):
         """What is acknowledged automatically the broker holds no more."""
         try:
             waiting = self._waiting()
-        except BrokerError:
+        except (BrokerError, *MISREAD):
             return None
         here = sum(len(chunk.frames) for chunk in self._arrived) if self._automatic else 0
         return None if waiting is None else waiting + here

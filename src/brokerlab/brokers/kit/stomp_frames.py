@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat
 
+from brokerlab.brokers.kit.numbers import number_in_text
 from brokerlab.model.blocks import Block
 
 HEART_BEAT = b"\n"
 _ESCAPES = {"\\": "\\\\", "\r": "\\r", "\n": "\\n", ":": "\\c"}
 # Receipts come by the thousand and all look like this, so they are read by one expression.
-_RECEIPTS = re.compile(rb"(?:[\r\n]*RECEIPT\nreceipt-id:\d+\n\n\0)+")
+_RECEIPTS = re.compile(rb"(?:[\r\n]*RECEIPT\nreceipt-id:\d{1,18}\n\n\0)+")
 _RECEIPT = re.compile(rb"receipt-id:(\d+)\n")
-_LENGTH = re.compile(rb"\ncontent-length:(\d+)\r?(?:\n|$)")
+_LENGTH = re.compile(rb"\ncontent-length:([^\r\n]*)")
 _HEAD_END = re.compile(rb"\n\r?\n")  # begins with a literal, which is looked for at once
 MOST_HEAD_BYTES = 1 << 20  # a longer head is no STOMP
+MOST_BODY_BYTES = 1 << 27
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +122,11 @@ def _frame_at(data: bytes, at: int) -> tuple[Frame, int] | None:
     head = data[at : empty_line.start()]
     length = _LENGTH.search(head)
     begin = empty_line.end()
-    end = begin + int(length[1]) if length else data.find(b"\0", begin)
-    if end < 0 or end >= len(data):
+    size = number_in_text(length[1]) if length else data.find(b"\0", begin) - begin
+    if size > MOST_BODY_BYTES or (size < 0 and len(data) - begin > MOST_BODY_BYTES):
+        raise OSError("unreadable frame: its body is too long")
+    end = begin + size
+    if size < 0 or end >= len(data):
         return None
     if data[end] != 0:
         raise OSError("unreadable frame: its body does not end where its length says")

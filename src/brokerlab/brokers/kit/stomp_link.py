@@ -11,6 +11,7 @@ from brokerlab.brokers.kit.stomp_frames import HEART_BEAT, Frame, FrameReader, f
 from brokerlab.model.plan import Security
 
 _OTHER, _WRONG_PASSWORD = range(2)
+_DONE = "done"  # the receipt of a frame that is waited for; those of messages are numbers
 
 
 def refusal(error: Frame) -> RefusedError:
@@ -58,7 +59,7 @@ class StompLink(Link):
 
     def call(self, command: str, headers: dict[str, str], seconds: float = CALL_S) -> None:
         """Send a frame, and wait until the server has done what it says."""
-        self.write(frame(command, {**headers, "receipt": "done"}))
+        self.write(frame(command, {**headers, "receipt": _DONE}))
         self._answer(f"receipt of {command}", time.monotonic() + seconds)
 
     def _answer(self, awaited: str, until: float) -> None:
@@ -77,8 +78,10 @@ class StompLink(Link):
         for other in (f for f in frames if f.command != b"MESSAGE"):
             if other.command == b"ERROR":
                 self.on_error(other)
-            else:
+            elif other.command == b"CONNECTED" or other.header(b"receipt-id") == _DONE.encode():
                 self._answers.append(other)
+            else:
+                raise OSError("unreadable answer: a frame that was not asked for")
 
     def _send_heartbeat(self) -> None:
         self.write(HEART_BEAT)

@@ -9,6 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from brokerlab.brokers.kit.numbers import number_in_text
 from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer, ReconnectingProducer
 from brokerlab.brokers.kit.subject_frames import Delivered
 from brokerlab.brokers.kit.subject_link import NO_LISTENER_STATUS, SubjectLink, new_inbox
@@ -62,11 +63,12 @@ class SubjectProducer(ReconnectingProducer[AnySubjectLink]):
             tag = answer.subject[len(self._inbox) :]
             if not tag.isdigit():
                 continue
+            number = number_in_text(tag)
             outcome, error = self._outcome(answer)
             if outcome == ACKNOWLEDGED:
-                stored.append(int(tag))
+                stored.append(number)
             else:
-                self._settling.add(self._unconfirmed.confirm(np.array([int(tag)])), outcome, error)
+                self._settling.add(self._unconfirmed.confirm(np.array([number])), outcome, error)
         self._settling.add(self._unconfirmed.confirm(np.array(stored, np.int64)), ACKNOWLEDGED)
 
     def _outcome(self, answer: Delivered) -> tuple[int, str]:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from brokerlab.brokers.kit.asking import json_object
 from brokerlab.brokers.kit.link import CONNECT_S, Link, RefusedError
 from brokerlab.brokers.kit.subject_frames import (
     PING,
@@ -51,7 +52,7 @@ class SubjectLink(Link):
     def _handshake(self, name: str, user: str, password: str, until: float) -> None:
         while self._info is None:
             self._read_or_wait(until, "greeting")
-        self.max_payload_bytes = int(self._info.get("max_payload", self.max_payload_bytes))
+        self.max_payload_bytes = _most_payload(self._info.get("max_payload", self.max_payload_bytes))
         self._agree_on_tls(until, demanded=bool(self._info.get("tls_required")))
         wanted = {"verbose": False, "pedantic": False, "lang": "brokerlab", "version": "1", "protocol": 1, "name": name}
         wanted |= {"headers": True, "no_responders": True}  # then a server says where a subject has no listener
@@ -111,7 +112,7 @@ class SubjectLink(Link):
         elif said.word == b"PONG":
             self._pongs += 1
         elif said.word == b"INFO":
-            self._info = _object_in(said.text)
+            self._info = json_object(said.text)
         elif said.word == b"-ERR":
             text = said.text.decode(errors="replace").strip(" '")
             raise RefusedError(text, _WRONG_PASSWORD if "uthorization" in text else _OTHER)
@@ -120,11 +121,7 @@ class SubjectLink(Link):
         self.write(PING)
 
 
-def _object_in(text: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise OSError("unreadable greeting")
-    return found
+def _most_payload(said: object) -> int:
+    if not isinstance(said, int) or not 0 < said < 1 << 31:
+        raise OSError("unreadable greeting: max_payload is not a number of bytes")
+    return said

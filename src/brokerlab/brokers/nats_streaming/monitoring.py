@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.http_reader import read_json
+from brokerlab.brokers.kit.http_reader import MISREAD, read_json
 from brokerlab.brokers.kit.probing import PagesProbe
 from brokerlab.brokers.kit.wire import option_list
 from brokerlab.brokers.nats_streaming.metrics import METRICS
@@ -50,7 +50,7 @@ class Monitoring:
 
     def waiting(self, channels: list[str], queue: str) -> int | None:
         """Messages that a group has not acknowledged; None where the server does not tell."""
-        with contextlib.suppress(BrokerError, OSError):
+        with contextlib.suppress(BrokerError, OSError, *MISREAD):
             url = self._leading()
             if url is not None:
                 pages = (f"{url}/streaming/channelsz?channel={name}&subs=1" for name in channels)

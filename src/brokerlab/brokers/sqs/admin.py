@@ -10,9 +10,10 @@ from typing import Any
 from brokerlab.brokers.contract import ComputedDurability
 from brokerlab.brokers.kit.aws_json import Requests, with_tls
 from brokerlab.brokers.kit.fine import fine_if
-from brokerlab.brokers.kit.http_link import HttpLink
+from brokerlab.brokers.kit.http_link import HttpLink, UnreadableAnswerError
 from brokerlab.brokers.kit.link import RefusedError
 from brokerlab.brokers.kit.names import plain_name
+from brokerlab.brokers.kit.numbers import number_in_text
 from brokerlab.brokers.sqs.protocol import queue_name, requests_to
 from brokerlab.brokers.sqs.settings import server_settings
 from brokerlab.errors import BrokerError
@@ -50,7 +51,7 @@ class SqsAdmin:
         page: dict[str, object] = {}
         while True:
             said = self._requests.call(link, "ListQueues", QueueNamePrefix=f"{name}-p", MaxResults=1000, **page)
-            found += said.get("QueueUrls") or []
+            found += map(str, said.get("QueueUrls") or [])
             if not said.get("NextToken"):
                 break
             page = {"NextToken": said["NextToken"]}
@@ -78,13 +79,16 @@ class SqsAdmin:
 
 def attributes_of(link: HttpLink, requests: Requests, queue_url: str, names: list[str]) -> dict[str, str]:
     said: dict[str, Any] = requests.call(link, "GetQueueAttributes", QueueUrl=queue_url, AttributeNames=names)
-    return {name: str(value) for name, value in (said.get("Attributes") or {}).items()}
+    found = said.get("Attributes") or {}
+    if not isinstance(found, dict):
+        raise UnreadableAnswerError("unreadable answer: no attributes of a queue")
+    return {name: str(value) for name, value in found.items()}
 
 
 def waiting(link: HttpLink, requests: Requests, queue_url: str) -> int:
     """Messages that are not deleted, delivered or not; for AWS an approximation, as its names say."""
     found = attributes_of(link, requests, queue_url, list(_COUNTS))
-    return sum(int(found.get(name, "0")) for name in _COUNTS)
+    return sum(number_in_text(found.get(name, "0").encode(errors="replace")) for name in _COUNTS)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from brokerlab.brokers.kit.aws_json import content, refusal
+from brokerlab.brokers.kit.aws_json import content, refusal, text_in
 from brokerlab.brokers.kit.http_link import HttpAnswer, UnreadableAnswerError
 from brokerlab.brokers.kit.http_pool import lost_words
 from brokerlab.brokers.kit.outcomes import OutcomeTable
@@ -40,21 +40,15 @@ def batch_outcomes(answer: HttpAnswer | OSError, count: int) -> list[tuple[int, 
         kind = said.partition(":")[0]
         return [(UNKNOWN if answer.status >= 500 else ERRORS.of(kind), kind)] * count
     found = [(UNKNOWN, "no word about it in the answer")] * count
+    places = {str(i): i for i in range(count)}
     try:
         said_of = content(answer)
         for name, judge in (("Successful", _stored), ("Failed", _failed)):
             for entry in said_of.get(name) or []:
-                found[_number(entry, count)] = judge(entry)
-    except (UnreadableAnswerError, AttributeError, KeyError, TypeError, ValueError):
+                found[places[entry["Id"]]] = judge(entry)
+    except (UnreadableAnswerError, AttributeError, KeyError, TypeError):
         return [(UNKNOWN, "unreadable answer")] * count
     return found
-
-
-def _number(entry: dict[str, Any], count: int) -> int:
-    number = int(entry["Id"])
-    if not 0 <= number < count:
-        raise ValueError(number)
-    return number
 
 
 def _stored(entry: dict[str, Any]) -> tuple[int, str]:
@@ -62,6 +56,6 @@ def _stored(entry: dict[str, Any]) -> tuple[int, str]:
 
 
 def _failed(entry: dict[str, Any]) -> tuple[int, str]:
-    kind = str(entry.get("Code", "")).rpartition(".")[2]
+    kind = text_in(entry, "Code").rpartition(".")[2]
     refused = ERRORS.of(kind) == REJECTED or entry.get("SenderFault") is True
     return (REJECTED if refused else UNKNOWN), kind or "no reason given"

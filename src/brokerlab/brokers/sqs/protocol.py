@@ -10,6 +10,7 @@ from typing import Any
 from brokerlab.brokers.kit.aws_json import Requests, content
 from brokerlab.brokers.kit.batches import BatchLimits
 from brokerlab.brokers.kit.http_link import HttpAnswer, HttpLink, UnreadableAnswerError
+from brokerlab.brokers.kit.http_reader import MISREAD
 from brokerlab.brokers.kit.names import plain_name
 from brokerlab.brokers.kit.polling import PolledMessage
 from brokerlab.model.plan import AgentPlan, Endpoint
@@ -62,7 +63,7 @@ def messages_in(answer: HttpAnswer) -> list[PolledMessage]:
     """Those of a ReceiveMessage. Raises UnreadableAnswerError."""
     try:
         return [_message(said) for said in content(answer).get("Messages") or []]
-    except (AttributeError, KeyError, TypeError, ValueError) as e:
+    except MISREAD as e:
         raise UnreadableAnswerError("unreadable answer: no messages of SQS") from e
 
 
