@@ -28,9 +28,11 @@ def set_aside_matters(f: Findings) -> Iterable[Found]:
         median, low, high, other = (
             format_value(v, row["unit"]) for v in (row["median"], row["low"], row["high"], with_them)
         )
+        one = row["set_aside"] == 1
+        who, them = ("1 execution was", "it") if one else (f"{row['set_aside']} executions were", "them")
         text = (
-            f"{row['set_aside']} executions were set aside, and they matter: {metric.words} is {median} without them and"
-            f" {other} with them (interval {low} to {high})"
+            f"{who} set aside, and {'it matters' if one else 'they matter'}: {metric.words} is {median} without {them} and"
+            f" {other} with {them} (interval {low} to {high})"
         )
         if _is_only_our_lateness(rows.get((row["cell"], _without_lateness(row["metric"])))):
             yield Found(row["cell"], f"{text}: by our own lateness alone", with_them, weight="note", affects=())

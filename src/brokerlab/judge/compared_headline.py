@@ -21,7 +21,7 @@ def headline(found: Compared) -> str:
         return f"The same: all {same} answers, each within the smallest difference worth calling."
     if not same:
         return f"Cannot tell: {open_[0].reason}."
-    return f"No difference was found: {same} of {len(answers)} answers are the same, {len(open_)} cannot be told{_hidden(open_)}."
+    return f"No difference was found: {same} of {len(answers)} answers are the same, for {len(open_)} it cannot tell{_hidden(open_)}."
 
 
 def _named(found: Compared, word: Answer) -> str:

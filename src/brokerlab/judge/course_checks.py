@@ -146,9 +146,9 @@ def backlog_not_reached(f: Findings) -> Iterable[Found]:
         event = event_of(row)
         if isinstance(event, ConsumersStarted) and not event.reached:
             sets = f.cell(row["cell"]).consumer_sets
-            asked = next((of.start_words() for of in sets if of.name == event.consumer_set), "earlier")
+            asked = next((of.start_words() for of in sets if of.name == event.consumer_set), "before that")
             name = f"set {event.consumer_set}" if event.consumer_set else "the consumers"
-            text = f"{name} started when everything was sent ({event.sent_bytes:,} bytes); asked was {asked}"
+            text = f"{name} started when everything was sent ({event.sent_bytes:,} bytes); the workload asks for a start {asked}"
             yield Found(ExecutionId.of(row), text, float(event.sent_bytes))
 
 
@@ -163,7 +163,7 @@ def segment_unreadable(f: Findings) -> Iterable[Found]:
 
 @check(
     "segment_left_out", weight="note", cause="evidence", affects=(),
-    rule="a file of evidence is there twice, or belongs to another run or attempt; counted is each segment of the run, once",
+    rule="a file of evidence is there twice, or belongs to another run or attempt; each segment of the run counts once",
 )  # fmt: skip
 def segment_left_out(f: Findings) -> Iterable[Found]:
     for name, text in f.left_out:

@@ -58,9 +58,11 @@ def _named(cell: CellVerdict, cells: Sequence[CellVerdict]) -> str:
 
 
 def _holds(cell: CellVerdict) -> str:
-    """What holds in a cell that is not valid."""
+    """What holds in a cell that is not valid, and what does not; empty where nothing does."""
     holding = [a for a in cell.needs if getattr(cell, a) == "valid"]
-    return f"({' and '.join(holding)} hold{'s' if holding == ['delivery'] else ''}) " if holding else ""
+    others = [a for a in cell.needs if a not in holding]
+    holds, do = "holds" if holding == ["delivery"] else "hold", "does" if others == ["delivery"] else "do"
+    return f"{' and '.join(holding)} {holds}, {' and '.join(others)} {do} not: " if holding else ""
 
 
 def _counted(valid: Sequence[CellVerdict], cells: Sequence[CellVerdict]) -> str:

@@ -227,7 +227,9 @@ def test_a_latency_that_is_ours_leaves_rates_and_delivery_alone() -> None:
     spoil(found, 1)
     (cell,) = judge(found).verdict.cells
     assert (cell.delivery, cell.rates, cell.latencies, cell.verdict) == ("valid", "valid", "invalid", "invalid")
-    assert "delivery and rates hold" in judge(found).verdict.headline
+    assert judge(found).verdict.headline.startswith(
+        "Invalid: delivery and rates hold, latencies do not: the agent itself was late"
+    )
 
 
 def test_what_is_set_aside_must_not_change_the_answer() -> None:
@@ -240,7 +242,17 @@ def test_what_is_set_aside_must_not_change_the_answer() -> None:
     assert [r.code for r in doubted.reasons if r.cell and r.repeat is None] == ["set_aside_matters"]
     assert (doubted.cells[0].rates, doubted.cells[0].latencies) == ("cannot tell", "valid")
     (reason,) = (r for r in doubted.reasons if r.code == "set_aside_matters")
-    assert "received is 1,000/s without them and 550/s with them" in reason.text
+    said = "2 executions were set aside, and they matter: received is 1,000/s without them and 550/s with them"
+    assert said in reason.text
+
+
+def test_a_single_execution_that_was_set_aside_and_matters_is_told_as_one() -> None:
+    found = run_of(1, {2: 1})
+    spoil(found, 1, late=False)
+    found.figures["c01", "received_per_s"].update({1: 100.0, 2: 1000.0})
+    (reason,) = (r for r in judge(found).verdict.reasons if r.code == "set_aside_matters")
+    said = "1 execution was set aside, and it matters: received is 1,000/s without it and 550/s with it (interval "
+    assert reason.text.startswith(said)
 
 
 @pytest.mark.parametrize(
