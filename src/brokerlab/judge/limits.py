@@ -1,4 +1,7 @@
-"""Every limit of the judgement, once. Checks compare with them, and docs/measurements.md prints them."""
+"""Every limit of the judgement, once. Checks compare with them, and docs/measurements.md prints them.
+
+Those of `steadiness`, which Spark's workers label before anything is judged, are in model/steadiness.py.
+"""
 
 from __future__ import annotations
 

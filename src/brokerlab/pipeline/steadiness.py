@@ -15,22 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from brokerlab.model import steadiness as limits
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.metrics import LATENCIES
 from brokerlab.pipeline.rates import measured_seconds
 from brokerlab.results.tables import LOG_P99, STEADINESS
 
-FEWEST_SECONDS = 5
-TREND_LIMIT = 0.10  # change over the whole phase, relative, that counts as warming or slowing
-TREND_LIMIT_LOG = 0.69  # p99 halved or doubled over the phase
-VARIATION_LIMIT = 0.25
-VARIATION_LIMIT_LOG = 1.0
-# A trend must also stand out of the noise, by three standard errors of a line through many points. Through few it must
-# by more: Student's t of the same chance, whose expansion in 1 / (points - 2) this is. Five points need 8.5.
-STANDARD_ERRORS = (3.0, 7.5, 17.25, 30.1875)
-SHIFT_LIMIT = 0.05
-SHIFT_LIMIT_LOG = 0.2
-CUSUM_LIMIT = 1.36  # 95th percentile of the largest excursion of a Brownian bridge (Kolmogorov)
 DECIMALS = 9  # sums of doubles depend on the order of rows in their last digits; files must not
 Doubles = npt.NDArray[np.float64]
 
@@ -95,7 +85,7 @@ def _shape(second: Doubles, x: Doubles) -> _Shape:
     mean = float(before[-1]) / n
     deviation = float(x.std(ddof=1)) if n > 1 else 0.0
     slope, explained = _line(second - second[0], x)
-    noise = deviation * math.sqrt(max(1 - explained, 0.0) * (n - 1) / _freedom(n))
+    noise = deviation * math.sqrt(max(1 - explained, 0.0) * (n - 1) / limits.freedom(n))
     if n < 2:
         return _Shape(mean, deviation, slope, noise, 0.0, 0.0, -1)
     k = np.arange(1, n)
@@ -119,7 +109,10 @@ def _judged(series: str, second: Doubles, x: Doubles) -> dict[str, str | int | f
     shape, is_log, n = _shape(second, x), series.endswith(LOG_P99), len(x)
     scale = 1.0 if is_log else abs(shape.mean)
     variation, slope, noise = (v / scale if scale > 0 else 0.0 for v in (shape.deviation, shape.slope, shape.noise))
-    stands_out = shape.cusum > CUSUM_LIMIT and abs(shape.shift) > (SHIFT_LIMIT_LOG if is_log else SHIFT_LIMIT) * scale
+    stands_out = (
+        shape.cusum > limits.CUSUM_LIMIT
+        and abs(shape.shift) > (limits.SHIFT_LIMIT_LOG if is_log else limits.SHIFT_LIMIT) * scale
+    )
     return {
         "series": series,
         "seconds": n,
@@ -133,17 +126,12 @@ def _judged(series: str, second: Doubles, x: Doubles) -> dict[str, str | int | f
 
 def _label(n: int, trend: float, noise: float, variation: float, scale: float, is_log: bool) -> str:
     """short, warming, slowing, none or flat. A rate that rises and a latency that falls are both warming."""
-    if n < FEWEST_SECONDS:
+    if n < limits.FEWEST_SECONDS:
         return "short"
     error = noise * math.sqrt(12.0 / n)  # of a least-squares line's rise over its whole length
-    least = sum(part / _freedom(n) ** power for power, part in enumerate(STANDARD_ERRORS))
-    if abs(trend) > (TREND_LIMIT_LOG if is_log else TREND_LIMIT) and abs(trend) > least * error:
+    least = limits.standard_errors(n)
+    if abs(trend) > (limits.TREND_LIMIT_LOG if is_log else limits.TREND_LIMIT) and abs(trend) > least * error:
         return "warming" if (trend > 0) == (not is_log) else "slowing"
-    chance = 2.0 / math.sqrt(scale) if scale > 0 else 0.0  # counts scatter by themselves
-    limit = VARIATION_LIMIT_LOG if is_log else VARIATION_LIMIT + chance
+    chance = limits.COUNTS_SCATTER / math.sqrt(scale) if scale > 0 else 0.0  # counts scatter by themselves
+    limit = limits.VARIATION_LIMIT_LOG if is_log else limits.VARIATION_LIMIT + chance
     return "none" if variation > limit else "flat"
-
-
-def _freedom(points: int) -> int:
-    """What is left of the points' freedom by a line through them."""
-    return max(points - 2, 1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from brokerlab.model import steadiness as steady
 from brokerlab.model.metrics import METRICS
 from brokerlab.model.quantiles import QUANTILES, Quantile
 from brokerlab.model.tables import Column, Table
@@ -15,6 +18,10 @@ from brokerlab.results.columns import RUN as _RUN
 from brokerlab.results.columns import SECOND as _SECOND
 from brokerlab.results.columns import count as _count
 from brokerlab.results.derived_tables import DERIVED_TABLES, LATENCY_SPECTRUM
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
 
 
 def _quantile(q: Quantile) -> Column:
@@ -162,6 +169,13 @@ READING_PER_SECOND = Table(
 )  # fmt: skip
 
 LOG_P99 = "_log_p99"  # ends the names of series that are logarithms
+_LABELS = (
+    f"short (fewer than {steady.FEWEST_SECONDS} seconds); warming or slowing (change over the phase above"
+    f" {_percent(steady.TREND_LIMIT)}, p99 above a factor {math.exp(steady.TREND_LIMIT_LOG):.2g}, and above"
+    f" {steady.STANDARD_ERRORS[0]:g} standard errors of a line through many seconds; through few, above what Student gives for"
+    f" the same chance, {steady.standard_errors(5):.2g} for five); none (variation above {steady.VARIATION_LIMIT:g} +"
+    f" {steady.COUNTS_SCATTER:g} / sqrt(mean), of a logarithm {steady.VARIATION_LIMIT_LOG:g}); flat"
+)
 STEADINESS = Table(
     "steadiness",
     "Is one number for the measure phase honest? One row per series.",
@@ -172,8 +186,8 @@ STEADINESS = Table(
         Column("mean", "double", "", "mean over the seconds"),
         Column("variation", "double", "1", "standard deviation / mean; of a logarithm the standard deviation itself"),
         Column("slope_per_minute", "double", "1", "least-squares slope / mean, per minute; of a logarithm the slope itself"),
-        Column("change_second", "long", "s", "first second after the largest shift of the mean (CUSUM above its 95 % limit and above 5 %), -1 without one"),
-        Column("label", "string", "", "short (fewer than 5 seconds); warming or slowing (change over the phase above 10 %, p99 above a factor 2, and above 3 standard errors of a line through many seconds; through few, above what Student gives for the same chance, 8.5 for five); none (variation above 0.25, of a logarithm 1); flat"),
+        Column("change_second", "long", "s", f"first second after the largest shift of the mean (CUSUM above its 95 % limit, {steady.CUSUM_LIMIT:g}, and above {_percent(steady.SHIFT_LIMIT)}, of a logarithm {steady.SHIFT_LIMIT_LOG:g}), -1 without one"),
+        Column("label", "string", "", _LABELS),
     ),
 )  # fmt: skip
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from brokerlab.model.arrow import arrow_schema
-from brokerlab.pipeline.steadiness import STANDARD_ERRORS, steadiness
+from brokerlab.model.steadiness import standard_errors
+from brokerlab.pipeline.steadiness import steadiness
 from brokerlab.results.tables import LATENCY_PER_SECOND, RATE_PER_SECOND
 
 NOISE = np.random.default_rng(3).normal(0, 0.03, 41)
@@ -85,7 +86,7 @@ def test_mean_variation_and_slope_are_numpys(found: dict[tuple[str, str], dict[s
 @pytest.mark.parametrize(("freedom", "student"), [(3, 9.22), (5, 5.51), (10, 3.96), (30, 3.27)])
 def test_few_points_must_stand_out_as_student_says(freedom: int, student: float) -> None:
     """Values of t that a chance of 0.135 % exceeds, from a table; the expansion is a little lower for very few."""
-    expanded = sum(part / freedom**power for power, part in enumerate(STANDARD_ERRORS))
+    expanded = standard_errors(freedom + 2)
     assert expanded == pytest.approx(student, rel=0.1)
     assert expanded <= student * 1.01
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.judge import limits
 from brokerlab.model.plan import CellPlan
 from brokerlab.report import figures
 from brokerlab.report.grid import Cell, grid
@@ -9,9 +10,6 @@ from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.sections.answer import summary_rows
 from brokerlab.report.sections.catch_up import catch_up_table
 from brokerlab.report.source import Row, Source
-
-DELIVERED_AT_LEAST = 0.99  # of the target; the verdict's own limit
-BUSY_CORE = 0.9
 
 
 def target_rate(plan: CellPlan) -> float | None:
@@ -105,7 +103,7 @@ def _sent(row: Row | None, target: float | None) -> Cell:
         return _spread("sent_per_s", row)
     share = row["median"] / target
     bar = tag("span", tag("i", style=f"width:{min(share, 1) * 100:.1f}%"), class_="bar", aria_hidden="true")
-    short = share < DELIVERED_AT_LEAST
+    short = share < limits.ACHIEVED_SHARE
     sub = tag("span", bar, f"{figures.percent(share)} of target")
     return Cell(figures.rate(row["median"]), sub, kind="bad" if short else "")
 
@@ -138,7 +136,7 @@ def _busiest(source: Source, cell: str) -> Cell:
     if not agents:
         return Cell(figures.ABSENT)
     worst = max(agents, key=lambda a: a["cpu_cores_mean"])
-    busy = worst["cpu_cores_mean"] > BUSY_CORE
+    busy = worst["cpu_cores_mean"] > limits.AGENT_CPU_CORES
     return Cell(
         figures.cores(worst["cpu_cores_mean"]),
         f"{worst['agent']}, repeat {worst['repeat']}",
