@@ -1,8 +1,8 @@
 """Verdicts that survive a real machine: the demo beside a disturber must be valid, a planted error must be named.
 
-`python -m benchmarks verdicts [--rounds N] [--only demos|planted] [--case NAME ...]`: N demos, one after the other, beside
-a program of bursts; then N executions with each planted error. All of it takes an hour with 10 rounds, so parts can be run
-alone. A demo is run as a user runs it, by the command.
+`python -m benchmarks verdicts [--rounds N] [--only demos|planted] [--case NAME ...] [--keep DIR]`: N demos, one after the
+other, beside a program of bursts; then N executions with each planted error. All of it takes an hour with 10 rounds, so parts
+can be run alone. A demo is run as a user runs it, by the command. The runs are deleted unless there is a DIR to keep them in.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -24,7 +25,7 @@ from benchmarks.machine import machine_line
 from benchmarks.planting import BURSTS, Plant, keep_busy, planted, programs, step_clock, stop_for
 from brokerlab import lab
 from brokerlab.results.directory import run_directories
-from brokerlab.results.reader import read_rows, read_verdict
+from brokerlab.results.reader import read_rows
 from brokerlab.results.tables import DELIVERY
 from brokerlab.results.verdict import Verdict
 
@@ -46,7 +47,8 @@ class Case:
     rate: str = "2_000/s"
     settings: dict[str, str] | None = None
     least: float = 0.0
-    counts: bool = False  # named by counts of the table `delivery`
+    counts: bool = False  # named by counts of the table `delivery`, which the verdict must have too
+    violates: bool = False  # the verdict must say that delivery was violated
 
 
 CASES = (
@@ -63,7 +65,7 @@ CASES = (
         least=2.7,
     ),
     Case("clock-stepped", "the clock stepped by 2 s", ("clock_stepped",), step_clock(2.0)),
-    Case("loss", "loss of 0.1 %", ("lost",), broker="faulty", settings={"loss": "0.001"}, counts=True),
+    Case("loss", "loss of 0.1 %", ("lost",), broker="faulty", settings={"loss": "0.001"}, counts=True, violates=True),
     Case(
         "duplication",
         "duplication of 0.1 %",
@@ -79,6 +81,7 @@ CASES = (
         broker="faulty",
         settings={"corruption": "0.001"},
         counts=True,
+        violates=True,
     ),
 )
 
@@ -93,11 +96,15 @@ def main(arguments: Sequence[str]) -> str:
         "--case", action="append", choices=names, metavar="NAME",
         help=f"planted errors of this kind only, may be repeated: {', '.join(names)}",
     )  # fmt: skip
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the runs here; it must not hold anything yet")
     given = parser.parse_args(arguments)
+    if given.keep is not None and given.keep.exists() and any(given.keep.iterdir()):
+        parser.error(f"--keep must be an empty or a new directory, and {given.keep} holds files")
     if given.case and given.only == "demos":
         parser.error("--case names a planted error: it must not be given with --only demos")
     parts = [machine_line()]
-    with tempfile.TemporaryDirectory(prefix="brokerlab-bench-") as name:
+    kept = nullcontext(given.keep) if given.keep is not None else tempfile.TemporaryDirectory(prefix="brokerlab-bench-")
+    with kept as name:
         if given.only != "planted" and not given.case:
             parts.append(demos(Path(name) / "demos", given.rounds))
         if given.only != "demos":
@@ -119,20 +126,24 @@ def demos(directory: Path, rounds: int) -> str:
             began = time.monotonic()
             runs = directory / str(number)
             command = [sys.executable, "-m", "brokerlab.cli.main", "demo", "--runs", str(runs), "--quiet"]
-            subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+            code = subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode
             took_s = time.monotonic() - began
-            verdict = read_verdict(run_directories(runs)[-1])
-            valid += verdict.verdict == "valid"
-            lines.append(_demo_line(number, verdict, took_s))
+            made = run_directories(runs)
+            verdict = made[-1].verdict() if made else None
+            valid += verdict is not None and verdict.verdict == "valid"
+            lines.append(_demo_line(number, verdict, code, took_s))
             sys.stderr.write(lines[-1] + "\n")
     return "\n".join([*lines, "", f"{valid} of {rounds} valid.", ""])
 
 
-def _demo_line(number: int, verdict: Verdict, took_s: float) -> str:
+def _demo_line(number: int, verdict: Verdict | None, code: int, took_s: float) -> str:
+    end = f"{took_s:.0f} | {os.getloadavg()[0]:.2f} |"
+    if verdict is None:
+        return f"| {number} | **no verdict**: exit code {code} | - | - | {end}"
     finished = sum(c.repeats_finished for c in verdict.cells)
     aside = [f"{c.label}: {s.code}" for c in verdict.cells for s in c.set_aside]
     word = verdict.verdict if verdict.verdict == "valid" else f"**{verdict.verdict}**: {verdict.headline}"
-    return f"| {number} | {word} | {finished} | {', '.join(aside) or '-'} | {took_s:.0f} | {os.getloadavg()[0]:.2f} |"
+    return f"| {number} | {word} | {finished} | {', '.join(aside) or '-'} | {end}"
 
 
 def planted_errors(directory: Path, rounds: int, cases: Sequence[Case] = CASES) -> str:
@@ -159,9 +170,18 @@ def _named(case: Case, directory: Path, executions: int) -> int:
     with planted(plan, runs, case.plant) if case.plant else nullcontext():
         answer = lab.run(plan, runs, fresh=True)
     if case.counts:
-        return sum(any(row[name] for name in case.named_by) for row in read_rows(answer.run, DELIVERY))
+        return named_by_counts(case, answer.verdict, read_rows(answer.run, DELIVERY))
     deciding = [r for r in answer.verdict.reasons if r.code in case.named_by and r.weight != "note"]
     return len({r.repeat for r in deciding if abs(r.value or 0.0) >= case.least})
+
+
+def named_by_counts(case: Case, verdict: Verdict, delivery: Sequence[Mapping[str, Any]]) -> int:
+    """How many rows of `delivery` name the error; none where the verdict has another count, or misjudges it."""
+    (name,) = case.named_by
+    counts = [row[name] for row in delivery if row["drained"] or name != "lost"]
+    if verdict.delivery.get(name) != sum(counts) or verdict.delivery_violated != case.violates:
+        return 0
+    return sum(count > 0 for count in counts)
 
 
 def _workload(case: Case, executions: int) -> dict[str, object]:
