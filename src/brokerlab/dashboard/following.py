@@ -22,6 +22,7 @@ from brokerlab.results.verdict import Verdict
 
 POLL_S = 0.4
 JUDGE_EVERY_S = 2.0
+JUDGE_PAUSE = 50  # times as long as the last judgement took: a long run has much to go through
 KEPT_EXECUTIONS = 3
 
 
@@ -29,26 +30,29 @@ class FollowedRun:
     """Everything that tabs and terminals ask of one run, however many they are: files are read once for all of them.
     `outward` makes of an event's detail what those may see who ask."""
 
-    def __init__(self, directory: RunDirectory, outward: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, directory: RunDirectory, outward: Callable[[str], str] = str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.directory = directory
+        self._clock_s = clock
         self._outward = outward
         self.plan: RunPlan = directory.plan()
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[ExecutionId, int], LiveTables] = OrderedDict()  # by execution and attempt
         self._overview: tuple[float, RunOverview, RunState] | None = None
         self._verdict: tuple[int, Verdict | None] = (0, None)
-        self._judged: dict[ExecutionId, tuple[float, list[dict[str, Any]]]] = {}
+        self._judged: dict[ExecutionId, tuple[LiveTables, float, list[dict[str, Any]]]] = {}  # of what, until when
         self._labels = {c.cell: c.label for c in self.plan.cells}
 
     def _now(self) -> tuple[RunOverview, RunState]:
         """How far the run is, read again where the last time is long ago."""
-        if self._overview is None or time.monotonic() - self._overview[0] >= POLL_S:
+        if self._overview is None or self._clock_s() - self._overview[0] >= POLL_S:
             if not (self.directory.path / "plan.json").exists():
                 raise NotFoundError(f"{self.directory.name} was deleted")
             running = in_progress(self.directory)
             states = execution_states(self.directory, self.plan, running)
             overview = RunOverview(self.directory, self.plan, running, states, self._verdict_now())
-            self._overview = (time.monotonic(), overview, self.directory.state())
+            self._overview = (self._clock_s(), overview, self.directory.state())
         return self._overview[1:]
 
     def _verdict_now(self) -> Verdict | None:
@@ -106,9 +110,9 @@ class FollowedRun:
             while len(self._tables) > KEPT_EXECUTIONS:
                 self._tables.popitem(last=False)
         self._tables.move_to_end(key)
-        if time.monotonic() - tables.polled_mono_s >= POLL_S:
+        if self._clock_s() - tables.polled_mono_s >= POLL_S:
             tables.poll()
-            tables.polled_mono_s = time.monotonic()
+            tables.polled_mono_s = self._clock_s()
         return tables
 
     def reading(self) -> threading.Lock:
@@ -117,11 +121,13 @@ class FollowedRun:
 
     def so_far(self, execution: ExecutionId, tables: LiveTables) -> dict[str, Any]:
         """Counts, the agents' latest lines, and the reasons that would spoil the execution if it ended now."""
-        at, found = self._judged.get(execution, (0.0, []))
-        if time.monotonic() - at >= JUDGE_EVERY_S:
+        of, due_s, found = self._judged.get(execution, (None, 0.0, []))
+        if of is not tables or self._clock_s() >= due_s:  # another attempt has other tables
+            began_s = self._clock_s()
             judged = reasons(tables, execution, self.plan, self._now()[1], self._environment())
             found = [{"weight": r.weight, "code": r.code, "text": r.text, "cause": r.cause} for r in judged]
-            self._judged[execution] = (time.monotonic(), found)
+            ended_s = self._clock_s()
+            self._judged[execution] = (tables, ended_s + max(JUDGE_EVERY_S, JUDGE_PAUSE * (ended_s - began_s)), found)
         return {
             "execution": str(execution),
             "counts": counts(tables),

@@ -59,6 +59,7 @@ class LiveTables(VersionedRows):
         self.agents: dict[tuple[str, int], Row] = {}  # (agent, second) -> its activity row, closed segments only
         self.ahead: dict[tuple[str, int], Row] = {}  # the same of live lines that no segment covers yet
         self.latest: dict[str, Row] = {}  # agent -> its latest live line
+        self.totals = dict.fromkeys(COUNTS, 0)  # of all agents and seconds, live lines included
         self.phases: dict[
             tuple[str, str], tuple[Int64s, Int64s]
         ] = {}  # (measure, group) -> histogram of the measure phase
@@ -93,11 +94,11 @@ class LiveTables(VersionedRows):
     def _take_activity(self, rows: pa.Table) -> None:
         for row in rows.to_pylist():
             key = (row["agent"], row["second_unix_s"])
+            self._count(row, self.ahead.pop(key, None))
             known = self.agents.get(key)
             if known is not None:  # a second that was cut in two
                 row = {**row, **{name: known[name] + row[name] for name in COUNTS}}
             self.agents[key] = row
-            self.ahead.pop(key, None)
             self.put("agent_health", (row["agent"],), (row["role"],))
             self._sum_rate(row)
 
@@ -111,8 +112,13 @@ class LiveTables(VersionedRows):
         key = (row["agent"], row["second_unix_s"])
         self.put("agent_health", (row["agent"],), (row["role"],))
         if key not in self.agents:
+            self._count(row, self.ahead.get(key))
             self.ahead[key] = row
             self._sum_rate(row)
+
+    def _count(self, row: Row, replaced: Row | None) -> None:
+        for name in COUNTS:
+            self.totals[name] += row[name] - (0 if replaced is None else replaced[name])
 
     def _sum_rate(self, row: Row) -> None:
         """The sum over the agents of this role and group, in the second of `row`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from brokerlab.dashboard.live_tables import COUNTS, LiveTables
+from brokerlab.dashboard.live_tables import LiveTables
 from brokerlab.judge.checks import AT_ONCE, all_reasons
 from brokerlab.judge.figures import Row, figures
 from brokerlab.judge.findings import Findings
@@ -23,12 +23,7 @@ AMISS = ("rejected", "unknown", "corrupted", "unexpected")
 
 def counts(live: LiveTables) -> dict[str, int]:
     """Messages of the whole execution up to now, live lines included."""
-    sums = dict.fromkeys((*COUNTS, "behind"), 0)
-    for row in (*live.agents.values(), *live.ahead.values()):
-        for name in COUNTS:
-            sums[name] += row[name]
-    sums["behind"] = sum(int(line.get("behind", 0)) for line in live.latest.values())
-    return sums
+    return {**live.totals, "behind": sum(int(line.get("behind", 0)) for line in live.latest.values())}
 
 
 def reasons(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import shutil
 import threading
@@ -12,6 +13,7 @@ import pytest
 from asking import Client
 
 from brokerlab import lab
+from brokerlab.dashboard import following
 from brokerlab.dashboard.app import Dashboard, make_app
 from brokerlab.dashboard.run_list import POINTS, thinned
 from brokerlab.dashboard.safety import loopback_hosts
@@ -104,6 +106,26 @@ def test_a_remark_is_kept_with_the_evidence_and_comes_in_the_stream(dashboard: D
     dashboard.followed.run(dashboard.run(MEASURED)).poll(ExecutionId(cell="c01", repeat=1)).polled_mono_s = 0.0
     update = _events(seen)["update"]["tables"]["event"]  # type: ignore[index]
     assert "the fan came on" in json.dumps(update)
+
+
+def test_judging_takes_at_most_a_fiftieth_of_the_time(dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, judged_s, takes_s = [1000.0], [], 0.5
+
+    def slowly(*_: object) -> list[object]:
+        judged_s.append(now_s[0])
+        now_s[0] += takes_s
+        return []
+
+    monkeypatch.setattr(following, "reasons", slowly)
+    followed = following.FollowedRun(dashboard.run(MEASURED), clock=lambda: now_s[0])
+    execution = ExecutionId(cell="c01", repeat=1)
+    tables = followed.poll(execution)
+    while now_s[0] < 1060:
+        followed.so_far(execution, tables)
+        now_s[0] += following.POLL_S
+    gaps = [b - a for a, b in itertools.pairwise(judged_s)]
+    assert len(gaps) == 2
+    assert all(50 * takes_s <= gap < 55 * takes_s for gap in gaps)
 
 
 @pytest.mark.parametrize(
