@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ import pyarrow.parquet as pq
 
 from brokerlab.model.arrow import as_declared, schema_problem
 from brokerlab.model.tables import Table
+
+SETTLED_NS = 1_000_000_000  # file systems tell changes apart by ticks of some milliseconds; some by seconds
+SLOW_LOOK_S = 0.01
+PAUSE = 50  # times as long as it took to look through a folder with very many segments
 
 
 class NewSegments:
@@ -24,6 +29,7 @@ class NewSegments:
         self._table = table
         self._columns = list(columns)
         self._changed_ns = -1
+        self._look_again_s = 0.0
         self._seen: set[str] = set()
         self.unreadable = 0
 
@@ -33,18 +39,24 @@ class NewSegments:
             changed_ns = self._directory.stat().st_mtime_ns
         except OSError:
             return
-        if changed_ns == self._changed_ns:
+        if changed_ns == self._changed_ns or time.monotonic() < self._look_again_s:
             return
-        fresh = sorted(
-            n for n in (entry.name for entry in os.scandir(self._directory)) if n not in self._seen and _is_closed(n)
-        )
+        looked_ns, began_s = time.time_ns(), time.monotonic()
+        names = (entry.name for entry in os.scandir(self._directory))
+        fresh = sorted(n for n in names if n not in self._seen and _is_closed(n))
+        took_s = time.monotonic() - began_s
         for name in fresh[:most]:
             self._seen.add(name)
             rows = self._rows(self._directory / name)
             if rows is not None:
                 yield rows
-        if len(fresh) <= most:
+        if len(fresh) > most:
+            return
+        # A segment that is added within the same tick leaves the folder's time as it is: a recent one is looked at again.
+        if looked_ns - changed_ns > SETTLED_NS:
             self._changed_ns = changed_ns
+        if took_s > SLOW_LOOK_S:
+            self._look_again_s = time.monotonic() + PAUSE * took_s
 
     def _rows(self, path: Path) -> pa.Table | None:
         try:

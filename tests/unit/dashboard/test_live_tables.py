@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -11,8 +13,10 @@ import numpy as np
 import pytest
 
 from brokerlab.dashboard.live_tables import LiveTables
+from brokerlab.dashboard.segments import SETTLED_NS, NewSegments
 from brokerlab.dashboard.so_far import _tables, counts
 from brokerlab.dashboard.versions import KEPT_VERSIONS, VersionedRows
+from brokerlab.evidence.tables import ACTIVITY
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.histogram import BAND_BITS, SUB_BUCKET_BITS, bucket_of
 from brokerlab.results.at_once import tables_at_once
@@ -116,6 +120,59 @@ def test_a_live_line_is_shown_at_once_and_replaced_by_the_evidence(run: Syntheti
     live.poll()
     assert live.rows("rate_per_second")["producer", "", first][1] == 1000
     assert counts(live)["sent"] == 10 * 1000 + 123
+    rows = (*live.agents.values(), *live.ahead.values())
+    assert live.totals == {name: sum(row[name] for row in rows) for name in live.totals}
+
+
+def test_a_second_that_is_said_twice_is_counted_once(run: SyntheticRun, tmp_path: Path) -> None:
+    shutil.copytree(run.directory.path, copied := tmp_path / run.directory.name)
+    directory = type(run.directory)(copied)
+    directory.evidence(EXECUTION).rename(tmp_path / "aside")
+    line = {
+        "agent": "producer-1",
+        "role": "producer",
+        "group": "",
+        "second": 1_700_000_000,
+        "phase": "measure",
+        "sent": 5,
+    }
+    file = directory.live_lines(EXECUTION)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(line) + "\n" + json.dumps({**line, "sent": 7}) + "\n")
+    live = LiveTables(directory, EXECUTION)
+    live.poll()
+    assert counts(live)["sent"] == 7
+
+
+def test_a_segment_that_came_within_the_tick_of_the_last_look_is_seen(run: SyntheticRun, tmp_path: Path) -> None:
+    source = run.directory.evidence(EXECUTION) / ACTIVITY.name
+    first, second = sorted(source.glob("*.parquet"))[:2]
+    (folder := tmp_path / ACTIVITY.name).mkdir()
+    shutil.copy(first, folder)
+    new = NewSegments(tmp_path, ACTIVITY, ("agent",))
+    changed = time.time_ns()
+    os.utime(folder, ns=(changed, changed))
+    assert len(list(new.read())) == 1
+    shutil.copy(second, folder)
+    os.utime(folder, ns=(changed, changed))  # as if the clock had not ticked between the two
+    assert len(list(new.read())) == 1
+    assert list(new.read()) == []
+
+
+def test_a_folder_that_has_not_changed_for_long_is_not_looked_through(run: SyntheticRun, tmp_path: Path) -> None:
+    source = run.directory.evidence(EXECUTION) / ACTIVITY.name
+    first, second = sorted(source.glob("*.parquet"))[:2]
+    (folder := tmp_path / ACTIVITY.name).mkdir()
+    shutil.copy(first, folder)
+    new = NewSegments(tmp_path, ACTIVITY, ("agent",))
+    long_ago = time.time_ns() - 2 * SETTLED_NS
+    os.utime(folder, ns=(long_ago, long_ago))
+    assert len(list(new.read())) == 1
+    shutil.copy(second, folder)
+    os.utime(folder, ns=(long_ago, long_ago))
+    assert list(new.read()) == []
+    os.utime(folder)
+    assert len(list(new.read())) == 1
 
 
 def _closed(evidence: Path, directory: object) -> list[tuple[str, int]]:
