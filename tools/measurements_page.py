@@ -10,9 +10,10 @@ from collections.abc import Iterable
 
 from brokerlab.evidence.tables import EVIDENCE_TABLES
 from brokerlab.judge import limits
-from brokerlab.judge.checks import CHECKS
+from brokerlab.judge.checks import AT_ONCE, CHECKS, SETS_ASIDE
 from brokerlab.judge.choice_checks import set_aside_matters
 from brokerlab.judge.fault_checks import EXPECTED_CODES
+from brokerlab.judge.reasons import Check
 from brokerlab.model.arrow import FIRST_WRITER
 from brokerlab.model.metrics import MEASURE_TABLE
 from brokerlab.model.quantiles import QUANTILES
@@ -55,11 +56,14 @@ _VERDICT = """## The verdict
 Judged in three steps. **Execution** (one cell, once): each reason below says which of its figures (delivery, rates,
 latencies) it makes invalid or leaves in doubt. **Cell**: delivery is as good as its worst execution. Rates and latencies
 are *valid* where at least {enough} of the planned repeats, and of those that count, hold. An execution spoiled by the machine or by our own
-agents is run again at the end of its round (at most `retries` extra ones a cell) and set aside: it stays in every table
-with `counted = false`, and is named beside `n`. Where one such cause spoils most executions it is no accident: the cell
-is *invalid*, and nothing is set aside. Between, *cannot tell*. Lost, duplicated, reordered, corrupted or unexpected
-messages, unknown or refused sends, an incomplete drain and deaths are never set aside. **Run**: as good as its worst
-cell, by what its question needs (a closed loop needs no latencies).
+agents is set aside: it stays in every table with `counted = false`, and is named beside `n`. Where one such cause spoils
+most executions it is no accident: the cell is *invalid*, and nothing is set aside. Between, *cannot tell*. Lost,
+duplicated, reordered, corrupted or unexpected messages, unknown or refused sends, an incomplete drain and deaths are never
+set aside. **Run**: as good as its worst cell, by what its question needs (a closed loop needs no latencies).
+
+The last column says what becomes of an execution that was spoiled. *Run again*: the reason is looked for as soon as the
+execution has ended, and at the end of the round another one is run in its place (at most `retries` extra ones a cell).
+*Set aside*: the reason is found only when the run is analyzed, and nothing is run in its place.
 
 `note` reasons inform and decide nothing. A planned fault is not a failure: a node that is killed as planned is not
 `broker_died`, and where one happened {expected} become notes, because rates and latencies of such a run include the
@@ -68,15 +72,15 @@ outage. Delivery is judged as always.
 Objectives are judged on the worst counted repeat and group, counts of messages on all. A quantile needs ln 0.05 / ln q
 samples: {samples}.
 
-| reason | rule | weight | spoiled by | affects |
-| --- | --- | --- | --- | --- |
+| reason | rule | weight | spoiled by | affects | execution |
+| --- | --- | --- | --- | --- | --- |
 {rows}
 """
 
 
 def _verdict() -> str:
     rows = [
-        f"| {c.code} | {c.rule} | {c.weight} | {c.cause} | {', '.join(c.affects) or '-'} |"
+        f"| {c.code} | {c.rule} | {c.weight} | {c.cause} | {', '.join(c.affects) or '-'} | {_what_becomes(c)} |"
         for c in (*CHECKS, set_aside_matters)
     ]
     return _VERDICT.format(
@@ -85,6 +89,13 @@ def _verdict() -> str:
         samples=", ".join(f"{q.fewest_samples:,} for {q.words}" for q in QUANTILES if q.share >= 0.99),
         rows="\n".join(rows),
     )
+
+
+def _what_becomes(check: Check) -> str:
+    """Of an execution that the machine or our own agents spoiled."""
+    if check not in SETS_ASIDE:
+        return "-"
+    return "run again" if check in AT_ONCE else "set aside"
 
 
 def measurements() -> str:

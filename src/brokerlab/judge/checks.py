@@ -10,6 +10,7 @@ from brokerlab.judge import fault_checks as faults
 from brokerlab.judge import load_checks as load
 from brokerlab.judge import machine_checks as machine
 from brokerlab.judge import setup_checks as setup
+from brokerlab.judge.executions import SPOILERS
 from brokerlab.judge.findings import Findings
 from brokerlab.judge.reasons import Check
 from brokerlab.results.verdict import Reason, Weight
@@ -26,7 +27,7 @@ FOLLOWS = (
 )
 MISSING = ("segment_unreadable", "rows_quarantined")
 WEIGHTS: tuple[Weight, ...] = ("invalid", "cannot tell", "note")
-# What the runner can ask as soon as an execution has ended, without Spark.
+# What the runner can ask as soon as an execution has ended, without Spark: it runs another one in its place.
 AT_ONCE: tuple[Check, ...] = (
     load.agent_saturated, load.send_delay, load.agent_paused, delivery.negative_latency, machine.noisy_neighbour,
     machine.clock_stepped,
@@ -39,6 +40,12 @@ CHECKS: tuple[Check, ...] = (
     load.client_blocked, delivery.no_consumers, machine.disturbed, setup.kept_cluster, setup.confined, course.left_behind,
     course.errors, course.segment_left_out,
 )  # fmt: skip
+# For which an execution may be set aside. A death is a result, and what concerns a whole cell leaves nothing that counts.
+SETS_ASIDE: tuple[Check, ...] = tuple(
+    c
+    for c in CHECKS
+    if c.weight != "note" and c.cause in SPOILERS and c not in (course.agent_died, setup.fsync_floor_missing)
+)
 
 
 def all_reasons(findings: Findings, checks: Iterable[Check] = CHECKS) -> list[Reason]:

@@ -22,8 +22,9 @@ from test_verdict_rules import (
     with_messages,
 )
 
-from brokerlab.judge.checks import CHECKS
+from brokerlab.judge.checks import AT_ONCE, CHECKS, SETS_ASIDE, all_reasons
 from brokerlab.judge.choice_checks import set_aside_matters
+from brokerlab.judge.executions import judged_executions
 from brokerlab.judge.findings import Findings
 from brokerlab.model.environment import CellEnvironment, ClockPair, ExecutionEnvironment
 from brokerlab.model.execution_id import ExecutionId
@@ -210,6 +211,18 @@ def test_each_reason_has_its_weight_and_does_what_it_says(case: Case) -> None:
 def test_every_declared_reason_has_a_case() -> None:
     tried = {case.code for case in OWN_CASES} | {code for _, _, _, code, _ in CASES}
     assert tried == {check.code for check in (*CHECKS, set_aside_matters)}
+
+
+def test_the_reasons_that_set_an_execution_aside_are_those_that_are_listed() -> None:
+    """In one repeat, whether or not the rest of its cell would be enough."""
+    made = [case.found() for case in OWN_CASES if case.code != "set_aside_matters"]
+    made += [findings(changed(table, change, **only)) for table, change, only, _, _ in CASES]
+    each = [e for found in made for e in judged_executions(found, all_reasons(found)).values()]
+    assert {e.may_be_set_aside.code for e in each if e.may_be_set_aside is not None} == {c.code for c in SETS_ASIDE}
+
+
+def test_what_the_runner_asks_at_once_may_all_be_set_aside() -> None:
+    assert set(AT_ONCE) < set(SETS_ASIDE)
 
 
 @pytest.mark.parametrize("beside", [0, -65_536, 65_536])
