@@ -6,7 +6,8 @@
     python tools/check_native.py fuzz --inputs 1000 fetch  # fewer, of one parser
     python tools/check_native.py all
 
-The inputs follow from the seed (`--seed`, 1 unless told) and their number: a failure prints the command that repeats it.
+The inputs follow from the seed (`--seed`, 1 unless given) and their number (from `--first` on, 0 unless given): a failure
+prints the command that repeats it.
 """
 
 from __future__ import annotations
@@ -86,12 +87,12 @@ def check_tests(cc: str, directory: Path) -> None:
     )  # fmt: skip
 
 
-def check_parsers(cc: str, directory: Path, targets: list[str], inputs: int, seed: int) -> None:
+def check_parsers(cc: str, directory: Path, targets: list[str], inputs: int, seed: int, first: int) -> None:
     program = directory / "fuzz"
     wraps = "-Wl," + ",".join(f"--wrap={name}" for name in WRAPPED)
     run(cc, *SANITIZED, SMALL_READS, "-o", str(program), *sources("native", "native/fuzz"), wraps, "-ldl")
     for target in targets:
-        run(str(program), target, str(inputs), str(seed))
+        run(str(program), target, str(inputs), str(seed), str(first))
 
 
 def main() -> None:
@@ -100,6 +101,7 @@ def main() -> None:
     parser.add_argument("targets", nargs="*", metavar="parser", help=f"of {', '.join(TARGETS)}; all when none is given")
     parser.add_argument("--inputs", type=int, default=INPUTS, help=f"for each parser (default {INPUTS:,})")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first input (default 0)")
     given = parser.parse_intermixed_args()
     if wrong := [t for t in given.targets if t not in TARGETS]:
         parser.error(f"no such parser: {', '.join(wrong)}; there are {', '.join(TARGETS)}")
@@ -112,7 +114,7 @@ def main() -> None:
         if given.check in ("tests", "all"):
             check_tests(cc, Path(name))
         if given.check in ("fuzz", "all"):
-            check_parsers(cc, Path(name), given.targets or list(TARGETS), given.inputs, given.seed)
+            check_parsers(cc, Path(name), given.targets or list(TARGETS), given.inputs, given.seed, given.first)
 
 
 if __name__ == "__main__":

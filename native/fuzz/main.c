@@ -1,5 +1,5 @@
-/* fuzz TARGET COUNT [SEED [FIRST]]: so many damaged inputs. A sanitizer ends it at the first that does harm; the number
- * of the input under way is on the last line then. */
+/* fuzz TARGET COUNT [SEED [FIRST]]: so many damaged inputs. A sanitizer ends it at the first that does harm; the command that
+ * makes this input again is on the last line then. */
 #include "fuzz.h"
 #include <sanitizer/common_interface_defs.h>
 #include <stdio.h>
@@ -19,7 +19,9 @@ void touch(const void *data, int64_t bytes) {
     for (int64_t i = 0; i < bytes; i++) seen ^= ((const uint8_t *)data)[i];
 }
 
-static void tell(void) { fprintf(stderr, "to see it again: fuzz %s 1 %lld %lld\n", name, seed, number); }
+static void tell(void) {
+    fprintf(stderr, "to see it again: python tools/check_native.py fuzz --inputs 1 --seed %lld --first %lld %s\n", seed, number, name);
+}
 
 static int run(const target *t, long long first, long long count) {
     long long understood = 0, refused = 0;
@@ -33,7 +35,7 @@ static int run(const target *t, long long first, long long count) {
         understood += n > 0;
         refused += n == 0;
     }
-    printf("%-15s %lld inputs of seed %lld, something understood in %lld\n", name, count, seed, understood);
+    printf("%-15s %lld inputs of seed %lld from number %lld on, something understood in %lld\n", name, count, seed, first, understood);
     if (count >= 1000 && (!understood || !refused)) {
         fprintf(stderr, "%s: the inputs are all good or all bad, and show nothing\n", name);
         return 1;
