@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,12 +23,13 @@ CONF_VARIABLE = "BROKERLAB_SPARK_CONF"
 MEMORY_VARIABLE = "BROKERLAB_SPARK_DRIVER_MEMORY"
 LOCAL_MASTER = "local[*]"
 LOOPBACK = "127.0.0.1"
+_LOCAL_CORES = re.compile(r"local\[([1-9]\d*)[\],]")  # local[4], local[4,2]
 
 SETTINGS: dict[Profile, dict[str, str]] = {
     "local": {
-        "spark.sql.adaptive.enabled": "false",  # two partitions and joins with hints leave it nothing to adapt but time
-        "spark.sql.shuffle.partitions": "2",  # evidence is summarised where it is made; 200 tasks would be all overhead
-        "spark.default.parallelism": "2",
+        # Partitions are as many as cores (`values`): evidence is summarised where it is made, and 200 tasks would be all
+        # overhead. That and joins with hints leave nothing to adapt but time.
+        "spark.sql.adaptive.enabled": "false",
         "spark.shuffle.compress": "false",
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
@@ -50,7 +52,7 @@ ALLOWED = (
     "spark.eventLog.", "spark.executor.", "spark.executorEnv.", "spark.hadoop.", "spark.jars", "spark.kerberos.",
     "spark.kubernetes.", "spark.local.dir", "spark.memory.", "spark.network.timeout", "spark.pyspark.python",
     "spark.shuffle.", "spark.speculation", "spark.sql.adaptive.", "spark.sql.autoBroadcastJoinThreshold",
-    "spark.sql.files.maxPartitionBytes", "spark.sql.shuffle.partitions", "spark.task.", "spark.yarn.",
+    "spark.sql.shuffle.partitions", "spark.task.", "spark.yarn.",
 )  # fmt: skip
 
 
@@ -74,11 +76,18 @@ class SparkSettings:
 
     def values(self) -> dict[str, str]:
         """Settings of the profile and the user's, which come last."""
-        of_driver = {"spark.driver.memory": os.environ.get(MEMORY_VARIABLE, "2g")}
-        if self.profile == "cluster" and (address := address_towards(self.master)):
-            of_driver["spark.driver.host"] = address  # executors connect to it
+        of_place = {"spark.driver.memory": os.environ.get(MEMORY_VARIABLE, "2g")}
+        if self.profile == "local":
+            of_place |= dict.fromkeys(("spark.sql.shuffle.partitions", "spark.default.parallelism"), str(self._cores()))
+        elif address := address_towards(self.master):
+            of_place["spark.driver.host"] = address  # executors connect to it
         given = {name: _looked_up(name, value) for name, value in self.conf.items()}
-        return {**SETTINGS[self.profile], **of_driver, **given}
+        return {**SETTINGS[self.profile], **of_place, **given}
+
+    def _cores(self) -> int:
+        """As many as `local[N]` says, one for `local`, else those that this process may use."""
+        asked = _LOCAL_CORES.match("local[1]" if self.master == "local" else self.master)
+        return int(asked[1]) if asked else len(os.sched_getaffinity(0))
 
 
 def spark_settings(profile: str | None = None, master: str | None = None, conf: Sequence[str] = ()) -> SparkSettings:

@@ -25,7 +25,21 @@ def test_without_anything_given_spark_runs_here_on_loopback() -> None:
     assert (settings.profile, settings.master, settings.ships_code) == ("local", "local[*]", False)
     assert settings.python() == sys.executable
     values = settings.values()
-    assert (values["spark.driver.host"], values["spark.sql.shuffle.partitions"]) == ("127.0.0.1", "2")
+    assert (values["spark.driver.host"], values["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("master", "cores"),
+    [("local", 1), ("local[*]", 5), ("local[*,3]", 5), ("local[3]", 3), ("local[12,2]", 12), ("local[16]", 16)],
+)
+def test_on_one_machine_there_are_as_many_partitions_as_cores(
+    monkeypatch: pytest.MonkeyPatch, master: str, cores: int
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(5)))
+    values = spark_settings(master=master).values()
+    assert (values["spark.sql.shuffle.partitions"], values["spark.default.parallelism"]) == (str(cores), str(cores))
+    given = spark_settings(master=master, conf=["spark.sql.shuffle.partitions=7"]).values()
+    assert given["spark.sql.shuffle.partitions"] == "7"
 
 
 def test_a_master_elsewhere_means_the_profile_of_a_cluster() -> None:
@@ -62,6 +76,8 @@ def test_a_setting_that_could_change_results_is_refused_with_the_list() -> None:
         spark_settings(conf=["spark.sql.ansi.enabled=false"])
     assert caught.value.hint is not None
     assert all(name in caught.value.hint for name in ALLOWED)
+    with pytest.raises(UserError, match="maxPartitionBytes may not be set"):
+        spark_settings(conf=["spark.sql.files.maxPartitionBytes=64m"])
     with pytest.raises(UserError, match="may not be set") as caught:
         spark_settings(conf=["spark.sql.shufle.partitions=8"])
     assert "did you mean spark.sql.shuffle.partitions?" in str(caught.value)
@@ -72,7 +88,7 @@ def test_a_setting_that_could_change_results_is_refused_with_the_list() -> None:
 
 def test_what_both_profiles_fix_may_not_be_set() -> None:
     for name in SETTINGS:
-        assert not any(name == a or (a.endswith(".") and name.startswith(a)) for a in ALLOWED if a != "spark.sql.files.maxPartitionBytes"), name  # fmt: skip
+        assert not any(name == a or (a.endswith(".") and name.startswith(a)) for a in ALLOWED), name
 
 
 def test_a_value_can_be_a_reference_to_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
