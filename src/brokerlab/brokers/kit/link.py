@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import struct
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,19 @@ class RefusedError(OSError):
         super().__init__(said)
         self.code = code
         self.not_yet = not_yet
+
+
+# What reading binary frames raises where they are not what they should be.
+_MISREAD = (struct.error, LookupError, ValueError, OverflowError, BufferError)
+
+
+@contextlib.contextmanager
+def reading_frames() -> Iterator[None]:
+    """Frames that cannot be read are an OSError: the connection is of no use any more."""
+    try:
+        yield
+    except _MISREAD as e:
+        raise OSError(f"unreadable frame: {type(e).__name__}") from e
 
 
 class Link(ABC):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import struct
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -12,13 +11,13 @@ from typing import Any
 from pika import frame, spec
 from pika.exceptions import AMQPError
 
-from brokerlab.brokers.kit.link import CALL_S, CONNECT_S, Link, RefusedError
+from brokerlab.brokers.kit.link import CALL_S, CONNECT_S, Link, RefusedError, reading_frames
 from brokerlab.brokers.rabbitmq.frames import FRAME_OVERHEAD, frame_bytes
 from brokerlab.brokers.rabbitmq.names import GUEST, HEARTBEAT_S
 from brokerlab.model.plan import Security
 
 CHANNEL = 1
-FRAME_MAX = 131_072
+FRAME_LEAST, FRAME_MAX = 4096, 131_072  # AMQP's least, and ours
 PATH = f"python (AMQP 0.9.1 frames made in blocks; other methods by pika {version('pika')})"
 
 
@@ -64,6 +63,8 @@ class AmqpLink(Link):
         self._send(0, spec.Connection.StartOk(properties, "PLAIN", f"\0{user}\0{password}", "en_US"))
         tune = self._expect(spec.Connection.Tune, until)
         self.frame_max = min(FRAME_MAX, tune.frame_max or FRAME_MAX)
+        if self.frame_max < FRAME_LEAST:
+            raise OSError(f"unreadable greeting: frames of at most {self.frame_max} bytes")
         # channel_max 0 would mean "no limit", which RabbitMQ refuses.
         self._send(0, spec.Connection.TuneOk(min(2047, tune.channel_max or 2047), self.frame_max, HEARTBEAT_S))
         self._send(0, spec.Connection.Open("/"))
@@ -95,6 +96,10 @@ class AmqpLink(Link):
         self.write(frame.Heartbeat().marshal())
 
     def _take_frames(self) -> None:
+        with reading_frames():
+            self._take_whole_frames()
+
+    def _take_whole_frames(self) -> None:
         at, size = 0, len(self._buffer)
         while at < size:
             if self.on_frames is not None:
@@ -108,7 +113,7 @@ class AmqpLink(Link):
                 break
             try:
                 _, read = frame.decode_frame(bytes(self._buffer[at:end]))
-            except (AMQPError, LookupError, ValueError, struct.error) as e:
+            except AMQPError as e:
                 raise OSError(f"unreadable frame: {type(e).__name__}") from e
             at = end
             self._on_frame(read)

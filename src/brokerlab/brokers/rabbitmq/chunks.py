@@ -51,6 +51,8 @@ def read_chunk(content: bytes, at: int, arrived_mono_ns: int = 0) -> Arrived | N
     positions = np.arange(head.first_position, head.first_position + head.entries, dtype=np.int64)
     skip = _prefix_bytes(buffer, starts)
     again = np.zeros(head.entries, np.uint8)  # the stream protocol does not say
+    if bool((starts + sizes > begin + head.data_bytes).any()) or bool((sizes < skip).any()):
+        raise OSError("unreadable chunk: sizes of its entries contradict each other")
     lengths = (sizes - skip).astype(np.int32)
     return Arrived(buffer, starts + skip, lengths, positions, again, positions, arrived_mono_ns)
 

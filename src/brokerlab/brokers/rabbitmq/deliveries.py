@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from brokerlab.brokers.kit.arrived import Arrived, readable, starts_of
-from brokerlab.brokers.rabbitmq.frames import BODY, FRAME_OVERHEAD, HEADER, METHOD, frame_bytes
+from brokerlab.brokers.rabbitmq.frames import BODY, FRAME_OVERHEAD, HEADER, METHOD, MOST_BODY_BYTES, frame_bytes
 from brokerlab.model.blocks import Int32s, Int64s
 
 _DELIVER = b"\x00\x3c\x00\x3c"  # class 60, method 60
@@ -90,6 +90,8 @@ def _message(view: memoryview, at: int) -> _Message | None:
     if view[header] != HEADER:
         raise OSError("unreadable frame: a delivery without its header")
     left = int.from_bytes(view[header + 11 : header + 19])
+    if left > MOST_BODY_BYTES:
+        raise OSError("unreadable frame: a delivery that is too long")
     end = header + frame_bytes(view, header)
     pieces = []
     while left > 0:

@@ -16,6 +16,8 @@ from brokerlab.brokers.kit.rows import joined_rows
 from brokerlab.model.blocks import Block, Bytes, Int64s
 
 FRAME_OVERHEAD = 8
+MOST_FRAME_BYTES = 1 << 20  # many times what is agreed on with a server
+MOST_BODY_BYTES = 1 << 29  # RabbitMQ's own limit
 METHOD, HEADER, BODY, END = 1, 2, 3, 0xCE
 _CHANNEL = 1
 _BASIC = 60
@@ -38,8 +40,12 @@ _KIND_ACK, _KIND_NACK = (_BASIC << 16) | _ACK, (_BASIC << 16) | _NACK
 
 
 def frame_bytes(buffer: bytearray | memoryview, at: int) -> int:
-    """The size of the frame that begins here, whole; at least its first 7 bytes are there."""
-    return FRAME_OVERHEAD + int.from_bytes(buffer[at + 3 : at + 7])
+    """The size of the frame that begins here, whole; at least its first 7 bytes are there. Raises OSError where no
+    server sends such a one."""
+    size = int.from_bytes(buffer[at + 3 : at + 7])
+    if size > MOST_FRAME_BYTES:
+        raise OSError("unreadable frame: it is too long")
+    return FRAME_OVERHEAD + size
 
 
 class PublishEncoder:

@@ -11,7 +11,7 @@ import struct
 import time
 from collections.abc import Callable
 
-from brokerlab.brokers.kit.link import CALL_S, CONNECT_S, Link, RefusedError
+from brokerlab.brokers.kit.link import CALL_S, CONNECT_S, Link, RefusedError, reading_frames
 from brokerlab.brokers.kit.wire import addresses_from
 from brokerlab.brokers.rabbitmq.names import GUEST, HEARTBEAT_S
 from brokerlab.brokers.rabbitmq.outcomes import STREAM_CODES
@@ -20,6 +20,7 @@ from brokerlab.model.plan import Endpoint, Security
 
 PATH = "python (RabbitMQ stream protocol, frames made in blocks)"
 FRAME_MAX = 1 << 20
+MOST_FRAME_BYTES = 1 << 27  # of what a server sends: chunks may be larger than what is agreed on
 OK, NOT_AVAILABLE, AUTHENTICATION_FAILURE, NO_OFFSET = 1, 6, 8, 19
 
 DECLARE_PUBLISHER, PUBLISH, PUBLISH_CONFIRM, PUBLISH_ERROR = 1, 2, 3, 4
@@ -103,9 +104,15 @@ class StreamLink(Link):
         self.send(HEARTBEAT, b"")
 
     def _take_frames(self) -> None:
+        with reading_frames():
+            self._take_whole_frames()
+
+    def _take_whole_frames(self) -> None:
         at, size = 0, len(self._buffer)
         while at + 8 <= size:
             length = int.from_bytes(self._buffer[at : at + 4])
+            if not 4 <= length <= MOST_FRAME_BYTES:
+                raise OSError("unreadable frame: its size cannot be")
             if at + 4 + length > size:
                 break
             key = int.from_bytes(self._buffer[at + 4 : at + 6])
@@ -125,7 +132,8 @@ class StreamLink(Link):
             self.send(TUNE, struct.pack(">II", self.frame_max, HEARTBEAT_S))
             self._tuned = True
         elif key & _ANSWER and key & ~_ANSWER != CREDIT:  # credit is answered only to complain, without a number
-            self._answers[struct.unpack_from(">I", content)[0]] = content[4:]
+            number, _ = struct.unpack_from(">IH", content)
+            self._answers[number] = content[4:]
         elif key != HEARTBEAT and self.on_frame is not None:
             self.on_frame(key, content)
 

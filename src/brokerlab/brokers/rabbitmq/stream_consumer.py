@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from brokerlab.brokers.kit.arrived import Arrived
+from brokerlab.brokers.kit.link import reading_frames
 from brokerlab.brokers.kit.reconnecting import ReconnectingConsumer
 from brokerlab.brokers.rabbitmq import stream
 from brokerlab.brokers.rabbitmq.chunks import read_chunk, read_head
@@ -60,7 +61,8 @@ class StreamConsumer(ReconnectingConsumer[stream.StreamLink, tuple[int, Arrived]
         for number, name in enumerate(self._streams):
             try:
                 answer = link.call(stream.QUERY_OFFSET, stream.text(self._group) + stream.text(name))
-                start = struct.unpack(">Q", answer)[0] + 1
+                with reading_frames():
+                    start = struct.unpack_from(">q", answer)[0] + 1
             except stream.StreamRefusedError as e:
                 if e.code != stream.NO_OFFSET:
                     raise
@@ -157,12 +159,13 @@ class StreamConsumer(ReconnectingConsumer[stream.StreamLink, tuple[int, Arrived]
 
 
 def _read_stats(answer: bytes) -> dict[str, int]:
-    """A list of names with numbers."""
-    (count,) = struct.unpack_from(">I", answer)
+    """A list of names with numbers. Raises OSError."""
     at, found = 4, {}
-    for _ in range(count):
-        (size,) = struct.unpack_from(">H", answer, at)
-        name = answer[at + 2 : at + 2 + size].decode()
-        (found[name],) = struct.unpack_from(">q", answer, at + 2 + size)
-        at += 10 + size
+    with reading_frames():
+        (count,) = struct.unpack_from(">I", answer)
+        for _ in range(count):
+            (size,) = struct.unpack_from(">H", answer, at)
+            name = answer[at + 2 : at + 2 + size].decode()
+            (found[name],) = struct.unpack_from(">q", answer, at + 2 + size)
+            at += 10 + size
     return found
