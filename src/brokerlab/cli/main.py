@@ -39,7 +39,7 @@ COMMANDS = {
     "analyze": ("analyze", "Rebuild a run's tables and verdict from its evidence."),
     "report": ("report", "Rebuild a run's HTML report from its tables."),
     "rm": ("rm", "Delete a run."),
-    "lake": ("lake", "Keep all runs together: init, add, status, check, rebuild."),
+    "lake": ("lake", "Keep all runs together: init, add, follow, status, check, rebuild."),
     "query": ("query", "Ask the lake in SQL."),
     "study": ("study", "Run published studies again: list, plan, run, show, report, init."),
     "completion": ("completion", "Print the completion script for your shell."),

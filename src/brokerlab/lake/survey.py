@@ -33,7 +33,7 @@ class Why(Enum):
     NO_PLAN = "no plan"
     DAMAGED = "damaged"
     DOUBLE = "two runs with one id"
-    WATCHED = "nothing was loaded"
+    WATCHED = "without load"
     MISMATCH = "its layers do not add up"
 
 
@@ -158,7 +158,7 @@ def _candidate(path: Path) -> Candidate | Refusal | None:
     plan = directory.plan()
     run = plan.run
     if plan.kind == "monitor":
-        return Refusal(path, Why.WATCHED, f"{path.name} only watched: the lake has runs with a load")
+        return Refusal(path, Why.WATCHED, f"{path.name} is a monitoring run; the lake holds runs with load")
     if directory.verdict() is None:
         text = f"{path.name} has not been analyzed: brokerlab analyze {path.name} makes its tables"
         return Refusal(path, Why.NOT_ANALYZED, text)

@@ -112,3 +112,9 @@ def test_a_run_that_changed_is_to_be_added_again(runs: Path) -> None:
     state = json.loads((runs / NAME / "state.json").read_text())
     (runs / NAME / "state.json").write_text(json.dumps({**state, "note": "added later"}))
     assert [c.run for c in survey(runs_below(runs), manifest).to_do] == [NAME]
+
+
+def test_a_monitoring_run_is_named_and_not_added(runs: Path) -> None:
+    plan = json.loads((runs / NAME / "plan.json").read_text())
+    (runs / NAME / "plan.json").write_text(json.dumps({**plan, "kind": "monitor"}))
+    assert refusal(runs) == (Why.WATCHED, f"{NAME} is a monitoring run; the lake holds runs with load")
