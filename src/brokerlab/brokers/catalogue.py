@@ -42,6 +42,11 @@ computed from settings read back from the broker, not from what was asked for. *
 node*: numbers of nodes for which `faults: [{kill: ...}]` is possible.
 """
 
+_OPTIONS = """## Options of an endpoint
+
+What `--endpoint BROKER.OPTION=VALUE` can say of a broker that you run, besides its addresses (`--endpoint BROKER=HOST:PORT`).
+"""
+
 _KILLED = """## kill -9 of the leading node under load
 
 One run each of the shipped workload `lose-a-node` (one destination with one partition, 1,000 messages a second, one
@@ -60,6 +65,7 @@ def catalogue(recorded: Sequence[Row]) -> str:
     parts = [
         _HEAD, *_overview(brokers), "\n## What each can do\n", *_powers(brokers),
         "\n## What an acknowledgement promises, and where the broker comes from\n", *_promises(brokers),
+        "\n" + _OPTIONS, *_options(brokers),
         "\n" + _KILLED, *_killed(recorded, brokers),
     ]  # fmt: skip
     return "\n".join(parts).rstrip() + "\n"
@@ -119,6 +125,13 @@ def _promises(brokers: Mapping[str, Broker]) -> Iterable[str]:
         yield f"- **`{name}`** ([README]({readme})). An acknowledgement: {promise}. Comes from: {source}"
 
 
+def _options(brokers: Mapping[str, Broker]) -> Iterable[str]:
+    yield from _table_head("option", "what it is")
+    for name, broker in brokers.items():
+        for option, meaning in broker.capabilities.endpoint_options.items():
+            yield _line(f"`{name}.{option}`", meaning)
+
+
 def source_of(name: str) -> str | None:
     """Where the broker comes from, in its README's words: a row `Comes from`, or the first sentence of a paragraph or
     section `Where it comes from`. None where it does not say."""
@@ -132,8 +145,9 @@ def source_of(name: str) -> str | None:
 
 
 def _killed(recorded: Sequence[Row], brokers: Mapping[str, Broker]) -> Iterable[str]:
-    able = [name for name, broker in brokers.items() if broker.capabilities.can_lose_a_node]
-    missing = [name for name in able if name not in {row["broker"] for row in recorded}]
+    known = {(row["broker"], row["nodes"]) for row in recorded}
+    able = [(name, nodes) for name, broker in brokers.items() for nodes in broker.capabilities.can_lose_a_node]
+    missing = [f"`{name}` with {nodes} nodes" for name, nodes in able if (name, nodes) not in known]
     if recorded:
         yield from _table_head("broker", "version", "nodes", "level", "killed", "took over", "no acknowledgement",
                                "no delivery", "lost", "duplicated", "rejected", "unknown", "of acknowledged", "verdict", "date")  # fmt: skip
@@ -143,7 +157,7 @@ def _killed(recorded: Sequence[Row], brokers: Mapping[str, Broker]) -> Iterable[
         machines = sorted({row["machine"] for row in recorded})
         yield "\nMeasured on: " + "; ".join(machines) + "."
     if missing:
-        yield f"\nNot recorded yet: {', '.join(f'`{name}`' for name in missing)}."
+        yield f"\nNot recorded yet: {', '.join(missing)}."
 
 
 def _killed_line(row: Row) -> str:

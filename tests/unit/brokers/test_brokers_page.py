@@ -43,6 +43,14 @@ def test_every_broker_is_there_with_its_promise_and_its_source(name: str) -> Non
     assert source in promises
 
 
+def test_every_option_of_an_endpoint_is_there_with_what_it_is_and_the_page_of_commands_links_to_them() -> None:
+    options = {f"{n}.{o}": text for n in BROKERS for o, text in broker_named(n).capabilities.endpoint_options.items()}
+    lines = catalogue([]).split("## Options of an endpoint")[1].split("\n## ")[0].splitlines()
+    assert [line for line in lines if line.startswith("| `")] == [f"| `{o}` | {text} |" for o, text in options.items()]
+    assert {"redpanda.admin", "mongodb.replica_set", "rabbitmq-stream.stream"} <= set(options)
+    assert "(brokers.md#options-of-an-endpoint)" in (DOCS / "running.md").read_text()
+
+
 def test_a_recorded_run_has_its_line() -> None:
     page = catalogue([RUN])
     line = next(line for line in page.splitlines() if line.startswith("| `kafka` | 4.3.1 | 3 | L1 |"))

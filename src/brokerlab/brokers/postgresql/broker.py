@@ -22,7 +22,7 @@ BROKER = FrontDoor(
         security=("tls", "password"),
         can_lose_a_node=(3,),
         delete_by_hand='DROP SCHEMA "{name}" CASCADE',
-        endpoint_options={"database": "the database to use", "user": "whom to be without a password"},
+        endpoint_options={"database": "the database to use", "user": "user name where no password is given"},
     ),
     recipe=RECIPE,
     parts=replace(Parts.called("Postgresql"), figures_at={"address": ("", "{address}")}),
