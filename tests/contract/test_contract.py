@@ -46,7 +46,7 @@ def test_a_block_of_no_messages_is_taken_as_such(running: Running) -> None:
     assert len(sender.producer.settled()) == 0
 
 
-def test_an_answer_is_timed_when_it_comes_though_nobody_asks_meanwhile(running: Running) -> None:
+def test_an_answer_is_timed_when_it_comes_even_if_it_is_asked_for_later(running: Running) -> None:
     """By sockets that say so, by a thread of the library that notes it, or by ticks in C, which watch the client."""
     sender = running.sender(running.destination())
     producer = sender.producer
@@ -380,7 +380,7 @@ def test_the_probe_reads_figures_of_every_node(running: Running) -> None:
     assert all(r.unit for r in readings)
 
 
-def test_settings_nobody_knows_are_refused_with_the_nearest_name(running: Running) -> None:
+def test_unknown_settings_are_refused_with_the_nearest_name(running: Running) -> None:
     cell = running.cell.model_copy(update={"broker_settings": {"no_such_setting_at_all": "1"}})
     assert ("broker_settings", "no_such_setting_at_all") in [problem.field for problem in running.broker.problems(cell)]
 

@@ -22,7 +22,7 @@ from brokerlab.model.plan import AgentPlan, Durability, Security
 from brokerlab.native import library, why_not
 
 # nats-py is asked at every tick. Waiting for the selector of its event loop instead was tried: no less CPU at 500/s.
-del test_an_answer_is_timed_when_it_comes_though_nobody_asks_meanwhile  # noqa: F821
+del test_an_answer_is_timed_when_it_comes_even_if_it_is_asked_for_later  # noqa: F821
 
 
 @dataclass(frozen=True)

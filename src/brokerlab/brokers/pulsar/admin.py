@@ -99,7 +99,7 @@ class PulsarAdmin:
             "bookies_asked": f"{len(bookies)} of {len(self._bookies)}",
         }
         for name in ("journalSyncData", "journalWriteData"):
-            because[name] = ", ".join(sorted({b.get(name, "not told") for b in bookies})) or _NOT_KNOWN
+            because[name] = ", ".join(sorted({b.get(name, "not reported") for b in bookies})) or _NOT_KNOWN
         return ComputedDurability(level_of(write, ack, fsynced), because)
 
     def close(self) -> None:

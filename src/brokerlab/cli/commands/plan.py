@@ -60,7 +60,7 @@ def _lines(plan: RunPlan, rough: Estimate, settings: dict[str, PlannedSettings])
         "unknown (closed loop)" if rough.broker_data_bytes is None else f"up to {bytes_text(rough.broker_data_bytes)}"
     )
     lines.append(f"order: {' '.join(order)}  ({len(plan.order)} executions)")
-    again = f"; more if executions are disturbed and run again (retries: {plan.retries})" if plan.retries else ""
+    again = f"; more if executions are spoiled and run again (retries: {plan.retries})" if plan.retries else ""
     lines.append(f"time:  about {duration_text(rough.seconds)}{again}")
     lines.append(f"disk:  {data} of broker data at a time, about {bytes_text(rough.evidence_bytes)} of evidence kept")
     lines += [f"objective: {o.text}" for o in plan.objectives]
