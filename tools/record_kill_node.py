@@ -1,10 +1,10 @@
 """Kill the leading node of every broker that can lose one, and write what happened to docs/data/kill-node.json.
 
-    .venv/bin/python tools/record_kill_node.py              # all of them, about a minute each
-    .venv/bin/python tools/record_kill_node.py nats kafka   # these; what is recorded of the others stays
+    .venv/bin/python tools/record_kill_node.py                # all of them, with every number of nodes; minutes each
+    .venv/bin/python tools/record_kill_node.py nats kafka:6   # these; what is recorded of the others stays
 
-Each is one run of the shipped workload `lose-a-node` by the installed command line, at the broker's strongest replicated
-level, with the smallest cluster that can lose a node. `make docs` then makes docs/brokers.md.
+Each is one run of the shipped workload `lose-a-node` by the installed command line, at the strongest replicated level of
+the broker with so many nodes. `make docs` then makes docs/brokers.md, which says what is not recorded yet.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ RECORD = Path(__file__).parents[1] / "docs" / "data" / "kill-node.json"
 COMMAND = [sys.executable, "-m", "brokerlab.cli.main"]
 
 
-def record(broker: Broker) -> dict[str, Any]:
+def record(broker: Broker, nodes: int) -> dict[str, Any]:
     """One run of one broker, as a row of the record."""
-    nodes = min(broker.capabilities.can_lose_a_node)
     level = min(broker.capabilities.durability_levels[nodes]).value
     asked = ["--broker", broker.name, "--set", f"cluster.nodes={nodes}", "--set", f"durability={level}"]
     with tempfile.TemporaryDirectory(prefix="brokerlab-kill-node-") as folder:
@@ -73,16 +72,35 @@ def _facts(run: RunDirectory, broker: Broker) -> dict[str, Any]:
     }
 
 
-def main(names: list[str]) -> None:
-    able = [n for n in BROKERS if broker_named(n).capabilities.can_lose_a_node]
-    for name in names or able:
-        if name not in able:
-            raise SystemExit(f"{name} cannot lose a node; these can: {', '.join(able)}")
-        print(f"{name} ...", flush=True)
-        row = record(broker_named(name))
-        others = [r for r in read_record(RECORD) if r["broker"] != name]
+def wanted(asked: list[str]) -> list[tuple[str, int]]:
+    """Brokers with numbers of nodes: `NAME` is all that this one can lose a node of, `NAME:NODES` one of them; nothing is
+    every one of every broker."""
+    able = [(name, nodes) for name in BROKERS for nodes in broker_named(name).capabilities.can_lose_a_node]
+    found: list[tuple[str, int]] = []
+    for text in asked:
+        fitting = [(name, nodes) for name, nodes in able if text in (name, f"{name}:{nodes}")]
+        if not fitting:
+            known = ", ".join(f"{name}:{nodes}" for name, nodes in able)
+            raise SystemExit(f"{text} cannot lose a node; these can: {known}")
+        found += fitting
+    return found if asked else able
+
+
+def replaced(rows: list[dict[str, Any]], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """The record with this row in place of the one of the same broker and number of nodes."""
+
+    def key(row: dict[str, Any]) -> tuple[str, int]:
+        return str(row["broker"]), int(row["nodes"])
+
+    return sorted([*(row for row in rows if key(row) != key(new)), new], key=key)
+
+
+def main(asked: list[str]) -> None:
+    for name, nodes in wanted(asked):
+        print(f"{name} with {nodes} nodes ...", flush=True)
+        row = record(broker_named(name), nodes)
         RECORD.parent.mkdir(parents=True, exist_ok=True)
-        write_json(RECORD, {"schema_version": 1, "runs": sorted([*others, row], key=lambda r: str(r["broker"]))})
+        write_json(RECORD, {"schema_version": 1, "runs": replaced(read_record(RECORD), row)})
         print(json.dumps(row, indent=2), flush=True)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -64,16 +67,49 @@ def test_lost_is_not_said_without_a_drain_and_a_failed_run_says_why() -> None:
     assert "| invalid: it fell over |" in catalogue([{**RUN, "verdict": "invalid", "failure": "it fell over"}])
 
 
-def test_brokers_that_can_lose_a_node_and_are_not_recorded_are_named() -> None:
-    able = [name for name in BROKERS if broker_named(name).capabilities.can_lose_a_node]
-    assert able
-    for name in able:
-        assert f"`{name}`" in catalogue([]).split("Not recorded yet: ")[1]
-        assert "`memory`" not in catalogue([]).split("Not recorded yet: ")[1]
+def not_recorded(rows: list[dict[str, Any]]) -> set[str]:
+    _, _, text = catalogue(rows).rstrip().removesuffix(".").partition("Not recorded yet: ")
+    return set(text.split(", ")) if text else set()
+
+
+def test_clusters_that_can_lose_a_node_and_are_not_recorded_are_named_with_their_nodes() -> None:
+    able = [(name, nodes) for name in BROKERS for nodes in broker_named(name).capabilities.can_lose_a_node]
+    named = {f"`{name}` with {nodes} nodes" for name, nodes in able}
+    assert {"`kafka` with 3 nodes", "`kafka` with 6 nodes", "`artemis` with 6 nodes"} <= named
+    assert not_recorded([]) == named
+    assert not_recorded([RUN]) == named - {"`kafka` with 3 nodes"}
+    assert not_recorded([{**RUN, "broker": name, "nodes": nodes} for name, nodes in able]) == set()
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """tools/record_kill_node.py as a module."""
+    spec = importlib.util.spec_from_file_location("record_kill_node", DOCS.parent / "tools" / "record_kill_node.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_a_new_run_replaces_the_one_of_the_same_broker_and_nodes_alone(tool: ModuleType) -> None:
+    six, again = {**RUN, "nodes": 6}, {**RUN, "date": "2026-11-18"}
+    assert tool.replaced([RUN], six) == [RUN, six]
+    assert tool.replaced([RUN, six], again) == [again, six]
+
+
+def test_runs_are_asked_for_by_broker_or_by_broker_and_nodes(tool: ModuleType) -> None:
+    able = broker_named("kafka").capabilities.can_lose_a_node
+    assert tool.wanted(["kafka"]) == [("kafka", nodes) for nodes in able]
+    assert tool.wanted(["artemis:6", "kafka:3"]) == [("artemis", 6), ("kafka", 3)]
+    assert {name for name, _ in tool.wanted([])} == {n for n in BROKERS if broker_named(n).capabilities.can_lose_a_node}
+    for wrong in ("memory", "kafka:4", "kafka:"):
+        with pytest.raises(SystemExit, match="cannot lose a node"):
+            tool.wanted([wrong])
 
 
 def test_what_is_recorded_is_a_run_of_a_broker_that_can_lose_a_node() -> None:
     for row in read_record(RECORD):
-        assert broker_named(row["broker"]).capabilities.can_lose_a_node
+        assert row["nodes"] in broker_named(row["broker"]).capabilities.can_lose_a_node
         assert row["failure"] is not None or row["acknowledged"] > 0
     assert json.loads(RECORD.read_text())["schema_version"] == 1
