@@ -74,6 +74,10 @@ class Guard:
             if origin.removeprefix("http://").lower() not in self._hosts:
                 return 403, "the request came from a page of another site"
         if scope["method"] in READING:
+            # A link on a page of another site may lead here; its scripts, pictures and frames may not ask.
+            foreign = given.get("sec-fetch-site", ["same-origin"]) not in (["same-origin"], ["none"])
+            if foreign and given.get("sec-fetch-mode") != ["navigate"]:
+                return 403, "the request came from a page of another site"
             return None
         if given.get("sec-fetch-site", ["same-origin"]) != ["same-origin"]:
             return 403, "the request came from a page of another site"

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from brokerlab.model.subjects import labels_of
-from brokerlab.monitor.exports import Export, listening_socket
+from brokerlab.monitor.exports import Export, is_loopback, listening_socket
 from brokerlab.monitor.series import BOUNDS_S, Series
 from brokerlab.secrets import secret
 
@@ -87,6 +88,14 @@ class PrometheusServer:
         self._server.server_close()
 
 
+def _names_loopback(hosts: list[str]) -> bool:
+    """Of a request's Host headers. A page of another site whose name was made to lead here has that name in it."""
+    try:
+        return len(hosts) == 1 and is_loopback(urlsplit(f"//{hosts[0]}").hostname or "")
+    except ValueError:
+        return False
+
+
 def _handler(registry: Any, token: str | None) -> type[BaseHTTPRequestHandler]:
     from prometheus_client.exposition import choose_encoder
 
@@ -94,7 +103,9 @@ def _handler(registry: Any, token: str | None) -> type[BaseHTTPRequestHandler]:
         timeout = 10
 
         def do_GET(self) -> None:
-            if self.path.partition("?")[0] != PATH:
+            if token is None and not _names_loopback(self.headers.get_all("Host", [])):
+                self._answer(421, "text/plain; charset=utf-8", b"this page answers to its loopback address only\n")
+            elif self.path.partition("?")[0] != PATH:
                 self._answer(404, "text/plain; charset=utf-8", f"the series are at {PATH}\n".encode())
             elif token is not None and not hmac.compare_digest(
                 self.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()

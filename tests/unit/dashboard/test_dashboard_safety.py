@@ -56,6 +56,25 @@ def test_a_page_of_another_site_is_known_by_what_the_browser_says_of_it(allowed:
     assert allowed.post("/api/session", json={}, headers={"sec-fetch-site": "same-origin"}).status_code == 200
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("mode", ["no-cors", "cors", "websocket", None])
+def test_scripts_and_pictures_of_another_site_cannot_even_read(client: Client, site: str, mode: str | None) -> None:
+    headers = {"sec-fetch-site": site} | ({} if mode is None else {"sec-fetch-mode": mode})
+    for path in ("/api/runs", "/assets/live.js", f"/runs/{ANALYZED}"):
+        answer = client.get(path, headers=headers)
+        assert answer.status_code == 403
+        assert "demo" not in answer.text
+
+
+def test_a_link_on_another_site_may_lead_here(client: Client) -> None:
+    for site in ("cross-site", "same-site", "same-origin", "none"):
+        assert client.get("/", headers={"sec-fetch-site": site, "sec-fetch-mode": "navigate"}).status_code == 200
+    assert (
+        client.get("/api/runs", headers={"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"}).status_code == 200
+    )
+    assert client.get("/api/runs", headers={"sec-fetch-site": "none", "sec-fetch-mode": "no-cors"}).status_code == 200
+
+
 def test_our_own_page_may_ask(allowed: Client) -> None:
     assert allowed.post("/api/session", json={}, headers={"origin": f"http://127.0.0.1:{PORT}"}).status_code == 200
 

@@ -99,6 +99,29 @@ def test_a_page_with_a_token_answers_only_those_who_have_it(series: Series, monk
         server.end()
 
 
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:9464", "127.0.0.1.evil.example", "localhost.evil.example:9464", "10.0.0.5:9464", "[::1", ""])  # fmt: skip
+def test_a_page_without_a_token_is_refused_under_another_name(url: str, host: str) -> None:
+    with pytest.raises(HTTPError) as refused:
+        get(url, Host=host)
+    assert refused.value.code == 421
+    assert b"jvm_memory" not in refused.value.read()
+    refused.value.close()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:9464", "localhost:9464", "LOCALHOST", "[::1]:9464"])
+def test_a_page_without_a_token_is_answered_under_loopback_names(url: str, host: str) -> None:
+    assert "jvm_memory_used_bytes" in get(url, Host=host)
+
+
+def test_a_page_with_a_token_is_answered_under_any_name(series: Series, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROKERLAB_TEST_TOKEN", "open-sesame")
+    server, url = serve(series, "env:BROKERLAB_TEST_TOKEN")
+    try:
+        assert "jvm_memory_used_bytes" in get(url, Authorization="Bearer open-sesame", Host="lab.example:9464")
+    finally:
+        server.end()
+
+
 def points(count: int) -> list[Point]:
     return [Point("host", HOST["load1"], float(i), i) for i in range(count)]
 
