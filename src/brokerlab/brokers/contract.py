@@ -270,6 +270,7 @@ class Broker(Protocol):
 
     name: str
     product: str
+    stand_in: bool  # what is started here is another product with the same protocol; `version` begins with its name
     runs: str  # what is started, in a few words, for the table in README.md
     version: str
     kind: Literal["server", "calibration"]

@@ -113,11 +113,19 @@ def estimate(plan: RunPlan) -> Estimate:
 
 
 def remarks(plan: RunPlan) -> list[str]:
-    """What to know before the plan runs: brokers that were left out, passwords that are sent unencrypted."""
+    """What to know before the plan runs: brokers that were left out, other products that run in a broker's place, passwords
+    that are sent unencrypted."""
+    started = [registry.broker_named(name) for name in dict.fromkeys(c.broker for c in plan.cells if not c.endpoint)]
+    versions = {one.name: one.installation().version or one.version for one in started if one.stand_in}
+    instead = [f"{name}: what runs here is {version}" for name, version in versions.items()]
     left_out = [f"left out: {one.broker}: {one.reason}" for one in plan.left_out]
     secured = [(cell.broker, cell.security) for cell in plan.cells if cell.security is not None]
     readable = ", ".join(dict.fromkeys(name for name, s in secured if s.password is not None and not s.tls))
-    return [*left_out, *([f"{readable}: a password without TLS crosses the wire readable"] if readable else [])]
+    return [
+        *left_out,
+        *instead,
+        *([f"{readable}: a password without TLS crosses the wire readable"] if readable else []),
+    ]
 
 
 def planned_settings(cell: CellPlan) -> PlannedSettings:
@@ -126,7 +134,8 @@ def planned_settings(cell: CellPlan) -> PlannedSettings:
     from brokerlab.brokers.contract import PlansDurability
 
     broker = registry.broker_named(cell.broker)
-    here = f"{broker.product} {broker.installation().version or broker.version}"
+    version = broker.installation().version or broker.version
+    here = f"{broker.product} ({version})" if broker.stand_in else f"{broker.product} {version}"
     why_not = native.why_not()
     return PlannedSettings(
         broker=f"{broker.product} at {','.join(cell.endpoint)}" if cell.endpoint else here,

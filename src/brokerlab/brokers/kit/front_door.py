@@ -93,6 +93,7 @@ class FrontDoor:
     parts: Parts
     native: NativePath | None = None
     kind: Literal["server", "calibration"] = "server"
+    stand_in: bool = False  # see brokers.contract.Broker
     runs: str = ""  # what is started, in a few words, for the table in README.md
     test_hints: TestHints = field(default_factory=TestHints)
 

@@ -9,7 +9,8 @@ from brokerlab.brokers.mongodb.install import RECIPE
 
 BROKER = FrontDoor(
     name="mongodb",
-    product="MongoDB (here: FerretDB on PostgreSQL)",
+    product="MongoDB",
+    stand_in=True,
     runs="FerretDB 2.7 on PostgreSQL 18 with DocumentDB, a collection as a queue; a mongod on PATH or by endpoint",
     folder=__package__,
     capabilities=Capabilities(

@@ -11,7 +11,8 @@ from brokerlab.model.plan import Durability
 
 BROKER = FrontDoor(
     name="sqs",
-    product="Amazon SQS (ElasticMQ where started here)",
+    product="Amazon SQS",
+    stand_in=True,
     runs="ElasticMQ 1.7, which speaks Amazon SQS's protocol; SQS itself by endpoint",
     folder=__package__,
     capabilities=Capabilities(
@@ -30,7 +31,7 @@ BROKER = FrontDoor(
             "find in the environment or in the shared credentials file"
         },
     ),
-    recipe=FromMaven("sqs", "1.7.1", Path(__file__).with_name("sqs.lock")),
+    recipe=FromMaven("sqs", "ElasticMQ 1.7.1", Path(__file__).with_name("sqs.lock")),
     parts=Parts(
         cluster="cluster:ElasticCluster",
         admin="admin:SqsAdmin",

@@ -16,7 +16,7 @@ ARTIFACTS = parse_lock(LOCK, "sqs.lock")
 def test_the_class_path_has_one_version_of_every_artifact_and_elasticmqs_are_of_one() -> None:
     counted = Counter((a.group, a.name, a.classifier) for a in ARTIFACTS)
     assert [name for name, count in counted.items() if count > 1] == []
-    assert {a.version for a in ARTIFACTS if a.group == "org.elasticmq"} == {BROKER.version}
+    assert {f"ElasticMQ {a.version}" for a in ARTIFACTS if a.group == "org.elasticmq"} == {BROKER.version}
 
 
 def test_the_lock_says_what_it_was_made_from() -> None:
