@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from brokerlab.brokers.contract import Broker, BrokerProbe, NodeInfo, Reading, WatchedByEndpoint
 from brokerlab.brokers.kit.jolokia import JolokiaProbe
@@ -32,6 +32,14 @@ class AbsentError(Exception):
 class Reader(Protocol):
     def read(self) -> list[Reading]:
         """All readings now. Raises AbsentError where the target is not there."""
+
+
+@runtime_checkable
+class TellsWhatIsMissing(Protocol):
+    """Optional power of a reader, or of a probe behind it: a part of a target may not answer while the rest does."""
+
+    def missing(self) -> Mapping[str, str]:
+        """What the last reading lacks, such as `group billing`, and why."""
 
 
 class HostReader:
@@ -123,6 +131,10 @@ class BrokerReader:
         if not told and not (processes and self._processes):
             self._close_unless_there("it tells nothing")
         return [*processes, *told]
+
+    def missing(self) -> dict[str, str]:
+        probes = [probe for probe in self._probes or () if isinstance(probe, TellsWhatIsMissing)]
+        return {what: why for probe in probes for what, why in probe.missing().items()}
 
     def _close_unless_there(self, why: str) -> None:
         if not any(map(_answers, self._target.addresses)):

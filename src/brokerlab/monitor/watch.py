@@ -22,7 +22,7 @@ from brokerlab.model.events import Event, TargetBack, TargetGone
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import RunPlan, TargetPlan
-from brokerlab.monitor.readers import AbsentError, Reader
+from brokerlab.monitor.readers import AbsentError, Reader, TellsWhatIsMissing
 from brokerlab.probes.sampler import Sample, next_due_ns, second_unix_s
 
 SEGMENT_SAMPLES = 2  # a crash loses about two seconds of readings
@@ -31,11 +31,12 @@ _SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Change:
-    """A target went or came back; `why` is empty for the latter."""
+    """A target went or came back; `why` is empty for the latter. `part` is given where it is not the whole target."""
 
     target: TargetPlan
     why: str
     after_s: float = 0.0
+    part: str = ""
 
 
 class TargetThread(threading.Thread):
@@ -49,6 +50,7 @@ class TargetThread(threading.Thread):
         self._reader, self._interval_ns, self._clock = reader, interval_ns, clock
         self._ended = threading.Event()
         self._gone_since_s: float | None = None
+        self._missing_since_s: dict[str, float] = {}
         self.ever = False  # there was a reading
 
     def run(self) -> None:
@@ -76,8 +78,18 @@ class TargetThread(threading.Thread):
         if self._gone_since_s is not None:
             self.changes.put(Change(self.target, "", time.monotonic() - self._gone_since_s))
             self._gone_since_s = None
+        self._note_missing(self._reader.missing() if isinstance(self._reader, TellsWhatIsMissing) else {})
         self.ever = self.ever or bool(readings)
         self.samples.put(Sample(asked_ns, readings))
+
+    def _note_missing(self, missing: Mapping[str, str]) -> None:
+        now_s = time.monotonic()
+        for part in self._missing_since_s.keys() - missing.keys():
+            self.changes.put(Change(self.target, "", now_s - self._missing_since_s.pop(part), part))
+        for part, why in missing.items():
+            if part not in self._missing_since_s:
+                self._missing_since_s[part] = now_s
+                self.changes.put(Change(self.target, " ".join(why.split()), part=part))
 
     def _note_gone(self, why: str) -> None:
         if self._gone_since_s is None:
@@ -169,12 +181,13 @@ class Watch:
                     self._writer.add(reading_columns(self._plan.run, self._execution, self._clock, sample))
 
     def _note(self, change: Change) -> None:
-        words = f"{change.target.name} ({change.target.words()})"
+        part = f", {change.part}" if change.part else ""
+        name, words = f"{change.target.name}{part}", f"{change.target.name} ({change.target.words()}){part}"
         if change.why:
-            self._journal(TargetGone(target=change.target.name, why=change.why))
+            self._journal(TargetGone(target=name, why=change.why))
             self._say.note(f"{words} is gone: {change.why}; it is read again when it is back")
         else:
-            self._journal(TargetBack(target=change.target.name, after_s=round(change.after_s, 3)))
+            self._journal(TargetBack(target=name, after_s=round(change.after_s, 3)))
             self._say.note(f"{words} is back after {change.after_s:.0f} s")
 
 

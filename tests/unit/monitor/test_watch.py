@@ -68,6 +68,43 @@ def test_a_target_that_goes_away_is_said_and_read_again(tmp_path: Path, monkeypa
     assert answer.report.exists()
 
 
+class Incomplete:
+    """Always there; in some turns without one of its parts."""
+
+    def __init__(self, ended: Callable[[], None]) -> None:
+        self._turn = 0
+        self._ended = ended
+
+    def read(self) -> list[Reading]:
+        self._turn += 1
+        if self._turn == 8:
+            self._ended()
+        return [Reading("process:x", "read_bytes_total", 10.0 * self._turn, "B")]
+
+    def missing(self) -> dict[str, str]:
+        return {"group billing": "does not\nanswer"} if 3 <= self._turn <= 5 else {}
+
+
+def test_a_part_that_does_not_answer_is_said_and_the_rest_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from brokerlab.lab import watching
+
+    ended = threading.Event()
+    monkeypatch.setattr(watching, "_reader", lambda *_: Incomplete(ended.set))
+    monkeypatch.setattr(watching, "_ending", lambda: Given(ended))
+    wanted = Watched(name="part", interval_s=0.2, targets=(TargetPlan(kind="process", name="x", pid=1),))
+    notes = Notes()
+    answer = lab.watch(wanted, tmp_path, for_s=WITHIN_S, listener=notes)
+    assert [t.split(";")[0].split(" after")[0] for t in notes.texts] == [
+        "x (process 1), group billing is gone: does not answer",
+        "x (process 1), group billing is back",
+    ]
+    assert [r.code for r in answer.verdict.reasons] == ["target_gone", "target_back"]
+    (row,) = series_rows(read_readings(answer.run)[0])
+    assert row.readings == 8
+
+
 class Given:
     def __init__(self, event: threading.Event) -> None:
         self._event = event

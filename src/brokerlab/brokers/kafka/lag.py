@@ -24,7 +24,7 @@ Partition = tuple[str, int]
 
 
 class KafkaLag:
-    """See brokers.contract.WatchedByEndpoint."""
+    """See brokers.contract.WatchedByEndpoint. A group that does not answer is left out of a reading; `missing` says which."""
 
     def __init__(self, endpoint: Endpoint, name: str) -> None:
         self._name = name
@@ -32,6 +32,11 @@ class KafkaLag:
         self._partitions: tuple[Partition, ...] = ()
         self._groups: tuple[str, ...] = ()
         self._list_at_s = 0.0
+        self._missing: dict[str, str] = {}
+
+    def missing(self) -> dict[str, str]:
+        """What the last reading lacks, and why."""
+        return self._missing
 
     def read(self) -> list[Reading]:
         if time.monotonic() >= self._list_at_s:
@@ -40,8 +45,9 @@ class KafkaLag:
             self._list_at_s = time.monotonic() + LIST_EVERY_S
         if not self._partitions:
             return []
-        committed = {group: self._committed(group) for group in self._groups}  # before the ends: no lag below zero
-        first, end = self._offsets(earliest=True), self._offsets(earliest=False)
+        committed = self._committed()  # before the ends: no lag below zero
+        asked = self._ask_offsets(earliest=True), self._ask_offsets(earliest=False)
+        first, end = map(self._offsets, asked)
         return [*self._destinations(first, end), *self._lags(committed, end)]
 
     def _destinations(self, first: dict[Partition, int], end: dict[Partition, int]) -> Iterator[Reading]:
@@ -64,23 +70,36 @@ class KafkaLag:
         found = _answer(self._client.admin.list_consumer_groups(request_timeout=_TIMEOUT_S))
         return sorted(group.group_id for group in found.valid)
 
-    def _committed(self, group: str) -> dict[Partition, int]:
-        """Of the partitions that the group has a position in."""
+    def _committed(self) -> dict[str, dict[Partition, int]]:
+        """Of each group, the partitions it has a position in. All are asked at once: one that is slow delays no other."""
         from confluent_kafka import ConsumerGroupTopicPartitions
 
-        asked = self._client.admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)], request_timeout=_TIMEOUT_S
-        )
-        found = _answer(asked[group]).topic_partitions
-        return {(p.topic, p.partition): p.offset for p in found if p.error is None and p.offset >= 0}
+        asked = {
+            group: self._client.admin.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group)], request_timeout=_TIMEOUT_S
+            )[group]
+            for group in self._groups
+        }
+        found: dict[str, dict[Partition, int]] = {}
+        self._missing = {}
+        for group, future in asked.items():
+            try:
+                positions = _answer(future).topic_partitions
+            except BrokerError as error:
+                self._missing[f"group {group}"] = error.message
+                continue
+            found[group] = {(p.topic, p.partition): p.offset for p in positions if p.error is None and p.offset >= 0}
+        return found
 
-    def _offsets(self, *, earliest: bool) -> dict[Partition, int]:
+    def _ask_offsets(self, *, earliest: bool) -> dict[Any, Future[Any]]:
         from confluent_kafka import TopicPartition
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
         spec: Any = OffsetSpec.earliest() if earliest else OffsetSpec.latest()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(topic, number): spec for topic, number in self._partitions}
-        asked = self._client.admin.list_offsets(wanted, request_timeout=_TIMEOUT_S)
+        return dict(self._client.admin.list_offsets(wanted, request_timeout=_TIMEOUT_S))
+
+    def _offsets(self, asked: dict[Any, Future[Any]]) -> dict[Partition, int]:
         found: dict[Partition, int] = {}
         for partition, future in asked.items():
             try:
