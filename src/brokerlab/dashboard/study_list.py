@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from brokerlab import lab
 from brokerlab.dashboard.site import site
 from brokerlab.errors import MachineError, NotFoundError
 from brokerlab.report.study_page import render
-from brokerlab.studies.answer import Place, StudyAnswer, answer
+from brokerlab.studies.answer import Place, StudyAnswer, planned
 from brokerlab.studies.finding import names
 from brokerlab.studies.load import Study
 from brokerlab.studies.page import page_source
 from brokerlab.studies.record import study_directory
+from brokerlab.studies.running import ended_runs, question
+from brokerlab.studies.tables import inputs, kept_tables, make_tables
 
 
 class NotJudgedError(MachineError):
@@ -62,8 +63,19 @@ def known(name: str, scale: str) -> Study:
 
 
 def _answer(name: str, scale: str, runs: Path) -> StudyAnswer:
-    session: Callable[[], AbstractContextManager[Any]] = _no_spark
-    return answer(known(name, scale), scale, Place(runs, "", session))
+    """As studies.answer gives it, and nothing is written: a page that is only opened changes nothing."""
+    study, directory = known(name, scale), study_directory(runs, name, scale)
+    record = directory.record()
+    plan = planned(study, scale, Place(runs, "", _no_spark))
+    asked = question(plan, record, runs)
+    tables = kept_tables(directory, inputs(study, asked))
+    if tables is None:
+        if asked.members:
+            _no_spark()
+        with TemporaryDirectory(prefix="brokerlab-study-") as aside:
+            tables = make_tables(study, asked, study_directory(Path(aside), name, scale), _no_spark, _no_spark)
+    behind = () if record is None else (run for run in ended_runs(record, runs) if run.name in asked.runs)
+    return StudyAnswer(study, scale, plan, directory, record, tables, tuple(behind))
 
 
 def _no_spark() -> NoReturn:

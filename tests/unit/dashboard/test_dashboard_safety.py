@@ -98,6 +98,30 @@ def test_reading_changes_nothing(dashboard: Dashboard) -> None:
             assert not (acts and "GET" in (route.methods or set()) and route.path != "/start"), route.path
 
 
+def _tree(root: Path) -> dict[str, tuple[int, int]]:
+    return {str(p.relative_to(root)): (p.stat().st_mtime_ns, p.stat().st_size) for p in sorted(root.rglob("*"))}
+
+
+def test_no_page_that_is_only_opened_writes_anything(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs, copied := tmp_path / "runs", ignore=shutil.ignore_patterns("studies"))
+    dashboard = Dashboard(copied, TOKEN, loopback_hosts(PORT))
+    app = make_app(dashboard)
+    client = Client(app, f"http://127.0.0.1:{PORT}")
+    given = {"/runs/{name}": ANALYZED, "/live/{name}": MEASURED, "/assets/{name}": "live.js", "/api/runs/{name}/live": MEASURED,
+             "/studies/{name}": "kafka-2011", "/api/studies/{name}": "kafka-2011", "/api/commands/{name}": "x", "/api/doctor/{name}": "x"}  # fmt: skip
+    paths = [r.path for r in app.app.routes if isinstance(r, APIRoute) and "GET" in r.methods]
+    before = _tree(copied)
+    for path in [re.sub(r"\{.*\}", given.get(path, ""), path) for path in paths]:
+        if path.endswith("/live"):
+            streamed(
+                app, path, f"127.0.0.1:{PORT}", lambda part: dashboard.ending.set() if b"event: now" in part else None
+            )
+        else:
+            assert client.get(path).status_code == (404 if path.endswith("/x") else 200), path
+    assert client.get(f"/compare?base={ANALYZED}&with=20270115T0900-demo-ef56").status_code == 200
+    assert _tree(copied) == before
+
+
 @pytest.mark.parametrize(
     "path",
     [
