@@ -1,22 +1,27 @@
 """`python -m benchmarks dashboard`: what a tab that watches costs a run, and how soon a long history is drawn.
 
-The cost: the same short run on the memory broker with a tab open on its live page and without one, in turns (ABBA). The history: a
-run on disk with 100,000 points, opened in a tab until everything is drawn; the first time the server reads it from disk.
+The cost: the same short run on the memory broker without anyone who watches, with a program that takes the live stream and throws it away, and
+with a tab open on the live page, in turns (ABCCBA). The program has the server do all it does for a tab, and nothing is drawn. The history: a run on
+disk with 100,000 points, opened in a tab until everything is drawn; the first time the server reads it from disk.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from benchmarks.figures import spread
 from benchmarks.long_history import write_long_run
@@ -26,6 +31,9 @@ from brokerlab.results.directory import RunDirectory, run_directories
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 POINTS = 100_000
+ALONE, READER, TAB = "no tab", "the stream read, nothing drawn", "one tab"
+ARMS = (ALONE, READER, TAB)
+Closes = Callable[[], None]
 MEASURE = """
 import sys
 from pathlib import Path
@@ -57,7 +65,7 @@ class Watched:
 
 def main(arguments: list[str]) -> str:
     parser = argparse.ArgumentParser(prog="python -m benchmarks dashboard", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=4, help="runs each way (default 4)")
+    parser.add_argument("--rounds", type=int, default=4, help="runs of each kind (default 4)")
     parser.add_argument("--seconds", type=int, default=30, help="length of the measure phase (default 30)")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="brokerlab-bench-") as name, _browser() as browser:
@@ -94,33 +102,69 @@ def _drawn_after_s(url: str, browser: Any) -> float:
     return taken
 
 
-def _rounds(runs: Path, url: str, server: int, browser: Any, rounds: int, seconds: int) -> dict[bool, list[Watched]]:
-    made: dict[bool, list[Watched]] = {False: [], True: []}
+def _rounds(runs: Path, url: str, server: int, browser: Any, rounds: int, seconds: int) -> dict[str, list[Watched]]:
+    made: dict[str, list[Watched]] = {arm: [] for arm in ARMS}
+    watching: dict[str, Callable[[str], Closes]] = {
+        ALONE: lambda _: lambda: None,
+        READER: lambda run: _read_stream(f"{url}/api/runs/{run}/live"),
+        TAB: lambda run: _open_tab(f"{url}/live/{run}", browser),
+    }
     for number in range(rounds):
-        for watched in (False, True) if number % 2 == 0 else (True, False):
-            made[watched].append(_measured(runs, url, server, browser if watched else None, seconds))
+        for arm in ARMS if number % 2 == 0 else reversed(ARMS):
+            made[arm].append(_measured(runs, server, watching[arm], seconds))
     return made
 
 
-def _measured(runs: Path, url: str, server: int, browser: Any | None, seconds: int) -> Watched:
-    """A run in a process of its own, as people start it; the tab opens as soon as there is a run."""
+def _open_tab(url: str, browser: Any) -> Closes:
+    page = browser.new_page()
+    page.goto(url)
+    return lambda: page.close()
+
+
+def _read_stream(url: str) -> Closes:
+    """Takes all that a tab would be sent, in a thread, until the returned function is called."""
+    asked = urlsplit(url)
+    connection = http.client.HTTPConnection(asked.netloc, timeout=60)
+    connection.request("GET", asked.path)
+    link = connection.sock
+    answer = connection.getresponse()
+    if answer.status != http.HTTPStatus.OK:
+        raise RuntimeError(f"{url} answered {answer.status}")
+
+    def read() -> None:
+        with suppress(OSError, http.client.HTTPException):  # it is cut off below
+            while answer.read1(1 << 16):
+                pass
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+
+    def close() -> None:
+        link.shutdown(socket.SHUT_RDWR)
+        thread.join(30)
+        connection.close()
+
+    return close
+
+
+def _measured(runs: Path, server: int, watch: Callable[[str], Closes], seconds: int) -> Watched:
+    """A run in a process of its own, as people start it; it is watched as soon as it is there."""
     file = runs / "watched.yaml"
     file.write_text(WORKLOAD.format(seconds=seconds))
     before = {run.name for run in run_directories(runs)}
     began, used = time.monotonic(), sum(map(cpu_ns, family(server)))
     with subprocess.Popen([sys.executable, "-c", MEASURE, str(file), str(runs)]) as process:
-        page = None
+        close: Closes | None = None
         while process.poll() is None:
             new = [run for run in run_directories(runs) if run.name not in before]
-            if browser is not None and page is None and new:
-                page = browser.new_page()
-                page.goto(f"{url}/live/{new[0].name}")
+            if close is None and new:
+                close = watch(new[0].name)
             time.sleep(0.2)
-        if page is not None:
-            page.close()
-    used = sum(map(cpu_ns, family(server))) - used
+    used, took_s = sum(map(cpu_ns, family(server))) - used, time.monotonic() - began
+    if close is not None:
+        close()
     (run,) = [run for run in run_directories(runs) if run.name not in before]
-    return _figures(run, seconds, used / 1e9 / (time.monotonic() - began))
+    return _figures(run, seconds, used / 1e9 / took_s)
 
 
 def _figures(run: RunDirectory, seconds: int, server_cores: float) -> Watched:
@@ -131,13 +175,13 @@ def _figures(run: RunDirectory, seconds: int, server_cores: float) -> Watched:
     return Watched(cores, p99["send_delay"], p99["end_to_end_latency"], sent / seconds, server_cores)
 
 
-def _table(made: dict[bool, list[Watched]], rounds: int, seconds: int) -> list[str]:
+def _table(made: dict[str, list[Watched]], rounds: int, seconds: int) -> list[str]:
     heads = ("agents, cores", "send delay p99, ms", "end-to-end p99, ms", "sent/s", "server, cores")
-    lines = [f"### A run of {seconds} s with and without a tab on its live page, {rounds} each way in turns, median [range]", "",
+    lines = [f"### A run of {seconds} s, watched in three ways, {rounds} of each in turns, median [range]", "",
              f"| | {' | '.join(heads)} |", "|---|" + "---|" * len(heads)]  # fmt: skip
-    for watched, word in ((False, "no tab"), (True, "one tab")):
-        columns = [spread([getattr(one, name) for one in made[watched]], 3) for name in Watched.__dataclass_fields__]
-        lines.append(f"| {word} | {' | '.join(columns)} |")
+    for arm in ARMS:
+        columns = [spread([getattr(one, name) for one in made[arm]], 3) for name in Watched.__dataclass_fields__]
+        lines.append(f"| {arm} | {' | '.join(columns)} |")
     return lines
 
 
