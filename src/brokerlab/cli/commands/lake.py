@@ -67,7 +67,10 @@ def add(run: tuple[str, ...], lake: str | None, runs: Path | None, as_json: bool
 @options.spark
 @options.quiet
 def follow(run: str, every_s: float, once: bool, lake: str | None, runs: Path | None, quiet: bool, **spark: Any) -> int:
-    """Keep the lake current with RUN while it goes on, until it has ended. Started again after a kill, it continues."""
+    """Keep the lake current with RUN while it goes on, until it has ended.
+
+    It survives SIGKILL: started again, it continues.
+    """
     from brokerlab import lab
 
     found = lab.find_run(run, options.runs_root(runs))
