@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,21 @@ def test_files_below_a_directory_are_forgotten_and_nothing_of_them_is_lost(tmp_p
 
 def test_a_directory_that_is_not_there_has_no_files(tmp_path: Path) -> None:
     assert drop(tmp_path / "nothing").files == 0
+
+
+def test_a_folder_that_a_server_deletes_meanwhile_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("deleted", "kept"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log").write_bytes(b"x" * 4096)
+    look = os.scandir
+
+    def look_too_late(path: str | int) -> object:
+        if not isinstance(path, int) and Path(path).name == "deleted":
+            shutil.rmtree(path)  # which looks too, at an open folder
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", look_too_late)
+    assert drop(tmp_path).files == 1
 
 
 def test_what_was_written_is_on_the_disk_after_write_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
