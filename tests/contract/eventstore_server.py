@@ -210,6 +210,8 @@ class Persistent(persistent_pb2_grpc.PersistentSubscriptionsServicer):
         yield persistent_pb2.ReadResp(subscription_confirmation=confirmation)
         while context.is_active():
             with self._store.changed:
+                if self._store.groups.get((name, group_name)) is not group:
+                    context.abort(grpc.StatusCode.CANCELLED, "the subscription was deleted")
                 self._store.changed.wait_for(lambda: member.to_send or not context.is_active(), 0.5)
                 sending = [member.to_send.popleft() for _ in range(len(member.to_send))]
                 member.in_flight.update({event.identity: (event, again) for event, again in sending})
