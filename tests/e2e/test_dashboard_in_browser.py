@@ -118,10 +118,42 @@ def test_a_history_of_100_000_points_is_all_there(tab: Tabs) -> None:
     table = "Report.table('{}').rows"
     assert seen.page.evaluate(table.format("rate_per_second")) == 2 * seconds
     assert seen.page.evaluate(table.format("latency_heat")) == (POINTS_A_SECOND - 5) * seconds
-    assert f"{8 * seconds:,} in all" in seen.page.inner_text(".tiles")
+    wait_until("what was counted", lambda: f"{8 * seconds:,} in all" in seen.page.inner_text(".tiles"))
     assert min(drawn(seen.page, "throughput")) > 1000
     assert min(drawn(seen.page, "heat")) > 1000
     assert seen.complaints == []
+
+
+def test_a_connection_without_a_word_is_made_again(tab: Tabs) -> None:
+    seen = tab(f"/live/{LIVE}")
+    seen.page.clock.install()
+    seen.page.reload()
+    seen.page.wait_for_selector("html[data-ready]")
+    asked: list[str] = []
+    seen.page.on("request", lambda request: asked.append(request.url))
+    seen.page.clock.fast_forward(20_000)
+    assert not [url for url in asked if url.endswith("/live")]
+    seen.page.clock.fast_forward(10_000)
+    wait_until("another connection", lambda: _looked(seen, asked))
+    assert seen.complaints == []
+
+
+def _looked(seen: Tab, asked: list[str]) -> bool:
+    seen.page.wait_for_timeout(50)  # events of the page are handled while it is waited for
+    return any(url.endswith("/live") for url in asked)
+
+
+def test_a_connection_that_the_browser_gave_up_is_made_again(tab: Tabs) -> None:
+    seen = tab("/")
+    live = "**/api/runs/*/live"
+    seen.page.route(live, lambda route: route.fulfill(status=503, body="away"))
+    seen.page.goto(f"{tab.server.url}/live/{LIVE}")
+    seen.page.get_by_text("The server does not answer").wait_for()
+    assert seen.page.evaluate("document.documentElement.dataset.ready") is None
+    seen.page.unroute(live)
+    seen.page.wait_for_selector("html[data-ready]")
+    assert min(drawn(seen.page, "throughput")) > 1000
+    assert seen.page.locator("#connection").inner_text() == ""
 
 
 def test_without_the_token_nothing_can_be_started(tab: Tabs) -> None:
@@ -160,6 +192,7 @@ def test_a_run_is_started_watched_reloaded_remarked_on_and_stopped_while_the_ser
         _seen_live(first)
         (run,) = run_directories(lab.runs)
         before = _points(first)
+        assert first.page.evaluate(TWICE) == 0
         first.page.reload()
         wait_until("the history after the reload", lambda: _points(first) >= before)
         second = tab(f"/runs/{run.name}", unlocked=False, width=400, scheme="dark")
@@ -181,6 +214,14 @@ def test_a_run_is_started_watched_reloaded_remarked_on_and_stopped_while_the_ser
         first.page.get_by_text("Stopped").wait_for()
         assert run.state().executions["c01-r1"].state == "interrupted"
         second.page.get_by_text("Stopped").wait_for()
+
+
+# Rows that are in a table more than once: updates replace rows by their keys.
+TWICE = """(() => {
+  const { rows, columns: c } = Report.table("latency_heat");
+  const keys = Array.from({ length: rows }, (_, i) => [c.measure[i], c.group[i], c.second_unix_s[i], c.band[i]].join());
+  return rows ? rows - new Set(keys).size : -1;
+})()"""
 
 
 def _start(seen: Tab, text: str) -> None:

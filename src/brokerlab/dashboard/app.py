@@ -92,7 +92,7 @@ def _add_pages(app: FastAPI, dashboard: Dashboard) -> None:
     served = assets()
 
     @app.get("/assets/{name}")
-    def get_asset(name: str) -> Response:
+    async def get_asset(name: str) -> Response:
         if name not in served:
             raise NotFoundError("no such file")
         kind, text = served[name]
@@ -111,12 +111,17 @@ def _add_pages(app: FastAPI, dashboard: Dashboard) -> None:
         """The report; while the run goes, and before it is analyzed, the live page."""
         run = dashboard.run(name)
         if in_progress(run) or not run.verdict_file.exists():
-            return HTMLResponse(dashboard.outward(live_page(run.plan())))
+            return live(run)
         return HTMLResponse(dashboard.outward(_report(run), run.plan().workload_file))
 
     @app.get("/live/{name}")
     def get_live(name: str) -> HTMLResponse:
-        return HTMLResponse(dashboard.outward(live_page(dashboard.run(name).plan())))
+        return live(dashboard.run(name))
+
+    def live(run: RunDirectory) -> HTMLResponse:
+        followed = dashboard.followed.run(run)
+        followed.begin()
+        return HTMLResponse(dashboard.outward(live_page(followed.plan)))
 
 
 def _report(run: RunDirectory) -> str:

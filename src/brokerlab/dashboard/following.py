@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from brokerlab.dashboard.live_tables import LiveTables
@@ -38,6 +39,8 @@ class FollowedRun:
         self._outward = outward
         self.plan: RunPlan = directory.plan()
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._begun = False
         self._tables: OrderedDict[tuple[ExecutionId, int], LiveTables] = OrderedDict()  # by execution and attempt
         self._overview: tuple[float, RunOverview, RunState] | None = None
         self._verdict: tuple[int, Verdict | None] = (0, None)
@@ -46,14 +49,15 @@ class FollowedRun:
 
     def _now(self) -> tuple[RunOverview, RunState]:
         """How far the run is, read again where the last time is long ago."""
-        if self._overview is None or self._clock_s() - self._overview[0] >= POLL_S:
-            if not (self.directory.path / "plan.json").exists():
-                raise NotFoundError(f"{self.directory.name} was deleted")
-            running = in_progress(self.directory)
-            states = execution_states(self.directory, self.plan, running)
-            overview = RunOverview(self.directory, self.plan, running, states, self._verdict_now())
-            self._overview = (self._clock_s(), overview, self.directory.state())
-        return self._overview[1:]
+        with self._looking:
+            if self._overview is None or self._clock_s() - self._overview[0] >= POLL_S:
+                if not (self.directory.path / "plan.json").exists():
+                    raise NotFoundError(f"{self.directory.name} was deleted")
+                running = in_progress(self.directory)
+                states = execution_states(self.directory, self.plan, running)
+                overview = RunOverview(self.directory, self.plan, running, states, self._verdict_now())
+                self._overview = (self._clock_s(), overview, self.directory.state())
+            return self._overview[1:]
 
     def _verdict_now(self) -> Verdict | None:
         file = self.directory.verdict_file
@@ -72,7 +76,7 @@ class FollowedRun:
         return (running or begun)[-1] if begun else None
 
     def state(self, wanted: str | None = None) -> dict[str, Any]:
-        """What the page's head shows: how far the run is, and what may be believed of it so far."""
+        """What the page's head shows: how far the run is, and what may be believed of it so far. Waits for no one who polls."""
         overview, document = self._now()
         shown = self.execution(wanted, overview, document)
         verdict = overview.verdict
@@ -114,6 +118,19 @@ class FollowedRun:
             tables.poll()
             tables.polled_mono_s = self._clock_s()
         return tables
+
+    def begin(self) -> None:
+        """Read the execution that runs, in a thread, unless that was done before: it is there, or nearly, when the page that is
+        being loaded asks for it."""
+        if not self._begun:
+            self._begun = True
+            threading.Thread(target=self._first_look, name=f"first look at {self.directory.name}", daemon=True).start()
+
+    def _first_look(self) -> None:
+        with suppress(Exception), self.reading():  # whatever is wrong is said to the page that asks next
+            shown = self.state()["shown"]
+            if shown is not None:
+                self.poll(ExecutionId.parse(shown)).whole()
 
     def reading(self) -> threading.Lock:
         """Held by the one thread that polls and reads tables."""

@@ -30,6 +30,7 @@ def live_page(plan: RunPlan) -> str:
         tag("main", _head(plan), _sections(plan.kind), id="content", tabindex="-1"),
         theme_button(),
         script_json("data", data),
+        tag("link", rel="modulepreload", href=f"{ASSETS}/live_tables.js"),  # else asked for when live.js has come
         scripts(_CHARTS, site("/monitor" if plan.kind == "monitor" else "/")),
         tag("script", type="module", src=f"{ASSETS}/live.js"),
     )

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute  # pyarrow would import it when it is first needed: that is while a page waits
 
-from brokerlab.dashboard.many_histograms import Int64s, ManyHistograms
+from brokerlab.dashboard.many_histograms import Int64s, ManyHistograms, split
 from brokerlab.dashboard.segments import NewLines, NewSegments
 from brokerlab.dashboard.versions import Row, VersionedRows
 from brokerlab.evidence.tables import ACTIVITY, EVENT, INTERVAL, READING
@@ -46,7 +47,7 @@ class LiveTables(VersionedRows):
         every_reading: bool = False,
         outward: Callable[[str], str] = str,
     ) -> None:
-        super().__init__(TABLES)
+        super().__init__(TABLES, in_groups=("latency_heat",))
         evidence = directory.evidence(execution)
         self._every_reading = every_reading
         self._outward = outward
@@ -79,15 +80,15 @@ class LiveTables(VersionedRows):
         """Read what is new; whether anything was."""
         before = self.version
         with self.one_version():
-            for rows in self._activity.read():
+            for rows in _together(self._activity):
                 self._take_activity(rows)
             for line in self._lines.read():
                 self._take_line(line)
-            for rows in self._interval.read():
+            for rows in _together(self._interval):
                 self._take_intervals(rows)
-            for rows in self._reading.read():
+            for rows in _together(self._reading):
                 self._take_readings(rows)
-            for rows in self._event.read():
+            for rows in _together(self._event):
                 self._take_events(rows)
         return self.version != before
 
@@ -125,8 +126,8 @@ class LiveTables(VersionedRows):
         second = row["second_unix_s"]
         members = self._members.setdefault((row["role"], row["group"]), {})
         members[row["agent"]] = None
-        found = (self.agents.get((agent, second)) or self.ahead.get((agent, second)) for agent in members)
-        same = [r for r in found if r is not None]
+        others = (self.agents.get((a, second)) or self.ahead.get((a, second)) for a in members if a != row["agent"])
+        same = [row, *(r for r in others if r is not None)]
         sums = [sum(r[name] for r in same) for name in ("sent", "acknowledged", "received")]
         self.put("rate_per_second", (row["role"], row["group"], second), (row["phase"], *sums))
 
@@ -161,9 +162,10 @@ class LiveTables(VersionedRows):
         totals, p50, p99 = (column.tolist() for column in (merged.totals(), *map(merged.quantiles_ns, (0.5, 0.99))))
         for key, values in zip(numbers, zip(totals, p50, p99, strict=True), strict=True):
             self.put("latency_per_second", key, values)
-        by_number = list(numbers)
-        for number, band, low, high, n in zip(*(column.tolist() for column in merged.bands()), strict=True):
-            self.put("latency_heat", (*by_number[number], band), (low, high, n))
+        of, *bands = merged.bands()
+        begins = np.flatnonzero(np.diff(of, prepend=-1))
+        for key, group in zip(numbers, split(np.stack(bands), begins), strict=True):
+            self.put_group("latency_heat", key, group)
 
     def _take_readings(self, rows: pa.Table) -> None:
         for at, second, subject, metric, value in zip(*(c.to_pylist() for c in rows.columns), strict=True):
@@ -205,6 +207,15 @@ class LiveTables(VersionedRows):
             self.put("event", (row["at_mono_ns"],), (second, row["source"], row["kind"], detail))
 
 
+def _together(segments: NewSegments) -> list[pa.Table]:
+    """What is new as one table: a history has thousands of small segments. Those of unlike versions stay apart."""
+    found = list(segments.read())
+    try:
+        return [pa.concat_tables(found)] if found else []
+    except pa.ArrowInvalid:
+        return found
+
+
 def is_drawn(subject: str, metric: str) -> bool:
     """Which readings charts draw; a broker may have hundreds."""
     if subject == "host":
@@ -215,11 +226,17 @@ def is_drawn(subject: str, metric: str) -> bool:
 def _flat(buckets: pa.ChunkedArray, counts: pa.ChunkedArray) -> tuple[Int64s, Int64s, Int64s]:
     """Two columns of lists as three arrays: the row of each bucket, the bucket, its count."""
     lists = buckets.combine_chunks()
-    of_row = np.repeat(np.arange(len(lists)), np.diff(lists.offsets.to_numpy()))
-    flat = (
-        part.combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.int64) for part in (buckets, counts)
-    )
-    return of_row, *flat
+    of_row = np.repeat(np.arange(len(lists)), np.diff(_numbers(lists.offsets)))
+    return of_row, _numbers(lists.flatten()), _numbers(counts.combine_chunks().flatten())
+
+
+def _numbers(values: pa.Array) -> Int64s:
+    """Of integers without nulls. pyarrow's to_numpy would import pandas: half a second when a page is opened for the first time."""
+    end = values.offset + len(values)
+    if not end:
+        return np.empty(0, np.int64)
+    numbers = np.frombuffer(values.buffers()[1], values.type.to_pandas_dtype(), end)
+    return numbers[values.offset :].astype(np.int64)
 
 
 def _merged(known: tuple[Int64s, Int64s] | None, buckets: Int64s, counts: Int64s) -> tuple[Int64s, Int64s]:

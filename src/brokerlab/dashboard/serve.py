@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -18,6 +19,7 @@ from brokerlab.evidence.background import give_way
 
 HOST = "127.0.0.1"
 END_WITHIN_S = 1
+SWITCH_S = 0.0005  # while one thread reads a long history, another sends the files of the page: each waits for its turn many times
 
 
 class _Server(uvicorn.Server):
@@ -41,6 +43,7 @@ def serve(runs: Path, port: int, said: Callable[[str], None], token: str | None 
     given = token or secrets.token_urlsafe(18)
     dashboard = Dashboard(runs, given, loopback_hosts(port))
     give_way()
+    sys.setswitchinterval(SWITCH_S)
     config = uvicorn.Config(
         make_app(dashboard), log_level="warning", access_log=False, lifespan="off", server_header=False,
         timeout_graceful_shutdown=END_WITHIN_S, ws="none",

@@ -4,13 +4,13 @@ gets everything, and none holds up the server when it ends."""
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from brokerlab.dashboard.following import POLL_S, FollowedRun
 from brokerlab.dashboard.safety import Outward
+from brokerlab.dashboard.versions import as_json
 from brokerlab.errors import BrokerlabError
 from brokerlab.model.execution_id import ExecutionId
 
@@ -18,7 +18,11 @@ BEAT_S = 10.0
 
 
 def event(kind: str, data: Any) -> bytes:
-    return f"event: {kind}\ndata: {json.dumps(data, separators=(',', ':'), allow_nan=False)}\n\n".encode()
+    return encoded(kind, as_json(data))
+
+
+def encoded(kind: str, data: bytes) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (kind.encode(), data)
 
 
 class RunStream:
@@ -35,49 +39,64 @@ class RunStream:
         self._version = 0
         self._so_far: dict[str, Any] = {}
 
-    def news(self) -> list[bytes]:
-        """Events since the last call; the whole history first, and again when another execution is shown."""
-        with self._run.reading():
-            found = []
-            state = self._run.state(self._wanted)
-            if state != self._state:
-                self._state = state
-                found.append(event("state", self._outward.everything(state)))
-            if state["shown"] is not None:
-                found += self._of_execution(ExecutionId.parse(state["shown"]))
-            return found
+    def steps(self) -> tuple[Callable[[], list[bytes]], ...]:
+        """Each gives the events since it was called last, or none; what is judged comes after what can be drawn."""
+        return self._state_news, self._table_news, self._so_far_news
 
-    def _of_execution(self, execution: ExecutionId) -> list[bytes]:
-        tables = self._run.poll(execution)
-        shown, found = (execution, id(tables)), []
-        changes = tables.changes(self._version) if shown == self._shown else None
-        if changes is None:
-            found.append(event("history", {"execution": str(execution), "tables": tables.whole()}))
-        elif changes:
-            found.append(event("update", {"execution": str(execution), "tables": changes}))
-        self._shown, self._version = shown, tables.version
-        so_far = self._run.so_far(execution, tables)
-        if so_far != self._so_far:
-            self._so_far = so_far
-            found.append(event("now", self._outward.everything(so_far)))
-        return found
+    def _state_news(self) -> list[bytes]:
+        state = self._run.state(self._wanted)
+        if state == self._state:
+            return []
+        self._state = state
+        return [event("state", self._outward.everything(state))]
+
+    def _execution(self) -> ExecutionId | None:
+        shown = self._state.get("shown")
+        return None if shown is None else ExecutionId.parse(shown)
+
+    def _table_news(self) -> list[bytes]:
+        """The whole history first, and again when another execution is shown."""
+        execution = self._execution()
+        if execution is None:
+            return []
+        with self._run.reading():
+            tables = self._run.poll(execution)
+            shown = (execution, id(tables))
+            changes = tables.changes(self._version) if shown == self._shown else None
+            self._shown, self._version = shown, tables.version
+            if changes is None:
+                return [encoded("history", b'{"execution":%s,"tables":%s}' % (as_json(str(execution)), tables.whole()))]
+        return [event("update", {"execution": str(execution), "tables": changes})] if changes else []
+
+    def _so_far_news(self) -> list[bytes]:
+        execution = self._execution()
+        if execution is None:
+            return []
+        with self._run.reading():
+            so_far = self._run.so_far(execution, self._run.poll(execution))
+        if so_far == self._so_far:
+            return []
+        self._so_far = so_far
+        return [event("now", self._outward.everything(so_far))]
 
 
 async def stream(of: RunStream, ending: threading.Event) -> AsyncIterator[bytes]:
-    """Until the tab goes away or the server ends."""
+    """Until the tab goes away or the server ends. A beat says that the server is there where nothing else does."""
     yield b"retry: 1000\n\n"
     idle_s = 0.0
     while not ending.is_set():
-        try:
-            news = await asyncio.to_thread(of.news)
-        except (BrokerlabError, OSError) as e:  # a run that was deleted while it was shown
-            said = e.message if isinstance(e, BrokerlabError) else type(e).__name__
-            yield event("gone", {"error": said.splitlines()[0].rpartition("/")[2]})
-            return
-        for one in news:
-            yield one
-        idle_s = 0.0 if news else idle_s + POLL_S
+        idle_s += POLL_S
+        for step in of.steps():
+            try:
+                news = await asyncio.to_thread(step)
+            except (BrokerlabError, OSError) as e:  # a run that was deleted while it was shown
+                said = e.message if isinstance(e, BrokerlabError) else type(e).__name__
+                yield event("gone", {"error": said.splitlines()[0].rpartition("/")[2]})
+                return
+            for one in news:
+                idle_s = 0.0
+                yield one
         if idle_s >= BEAT_S:
             idle_s = 0.0
-            yield b": still here\n\n"
+            yield event("beat", {})
         await asyncio.sleep(POLL_S)

@@ -14,6 +14,7 @@ from asking import Client
 
 from brokerlab import lab
 from brokerlab.dashboard import following
+from brokerlab.dashboard import stream as streaming
 from brokerlab.dashboard.app import Dashboard, make_app
 from brokerlab.dashboard.run_list import POINTS, thinned
 from brokerlab.dashboard.safety import loopback_hosts
@@ -72,7 +73,7 @@ def test_the_page_of_a_run_without_a_verdict_is_the_live_one(client: Client) -> 
 
 def _events(of: RunStream) -> dict[str, dict[str, object]]:
     found = {}
-    for one in of.news():
+    for one in (one for step in of.steps() for one in step()):
         kind, _, data = one.decode().removeprefix("event: ").partition("\ndata: ")
         found[kind] = json.loads(data)
     return found
@@ -90,6 +91,51 @@ def test_a_stream_begins_with_the_whole_history_and_goes_on_with_what_is_new(das
     assert _events(seen) == {}
 
 
+def test_what_can_be_drawn_is_sent_before_anything_is_judged(dashboard: Dashboard) -> None:
+    of = RunStream(dashboard.followed.run(dashboard.run(MEASURED)), None, dashboard.outward)
+    kinds = [one.partition(b"\n")[0] for step in of.steps() for one in step()]
+    assert kinds == [b"event: state", b"event: history", b"event: now"]
+
+
+def test_how_far_a_run_is_can_be_said_while_its_history_is_read(dashboard: Dashboard) -> None:
+    followed = dashboard.followed.run(dashboard.run(MEASURED))
+    with followed.reading():
+        (said,) = RunStream(followed, None, dashboard.outward).steps()[0]()
+    assert said.startswith(b"event: state")
+
+
+@pytest.mark.parametrize("page", ["live", "runs"])
+def test_opening_the_page_begins_to_read_the_history(
+    client: Client, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    read = threading.Event()
+
+    class Seen(following.LiveTables):
+        def whole(self) -> bytes:
+            found = super().whole()
+            read.set()
+            return found
+
+    monkeypatch.setattr(following, "LiveTables", Seen)
+    assert client.get(f"/{page}/{MEASURED}").status_code == 200
+    assert read.wait(30)
+
+
+def test_a_stream_that_has_nothing_to_say_beats(dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "BEAT_S", streaming.POLL_S)
+    of, ending = RunStream(dashboard.followed.run(dashboard.run(MEASURED)), None, dashboard.outward), threading.Event()
+
+    async def taken() -> list[bytes]:
+        found = []
+        async for one in stream(of, ending):
+            found.append(one)
+            if one.startswith(b"event: beat"):
+                ending.set()
+        return found
+
+    assert asyncio.run(asyncio.wait_for(taken(), 30))[-1] == b"event: beat\ndata: {}\n\n"
+
+
 def test_another_execution_can_be_chosen(dashboard: Dashboard) -> None:
     followed = dashboard.followed.run(dashboard.run(MEASURED))
     assert _events(RunStream(followed, "c01-r1", dashboard.outward))["history"]["execution"] == "c01-r1"
@@ -98,7 +144,7 @@ def test_another_execution_can_be_chosen(dashboard: Dashboard) -> None:
 
 def test_a_remark_is_kept_with_the_evidence_and_comes_in_the_stream(dashboard: Dashboard, allowed: Client) -> None:
     seen = RunStream(dashboard.followed.run(dashboard.run(MEASURED)), "c01-r1", dashboard.outward)
-    seen.news()
+    _events(seen)
     said = {"execution": "c01-r1", "text": "  the fan\n came on <b>"}
     assert allowed.post(f"/api/runs/{MEASURED}/annotate", json=said).status_code == 200
     events = rows(dashboard.run(MEASURED).events(ExecutionId(cell="c01", repeat=1)), EVENT)

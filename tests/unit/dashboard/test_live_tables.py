@@ -44,8 +44,8 @@ def test_the_heat_map_has_every_sample_in_its_band(run: SyntheticRun, live: Live
         samples = np.concatenate([run.truth["c01", 1].latencies_ns[measure, phase] for phase in ("warm_up", "measure")])
         bands = Counter((bucket_of(samples) >> (SUB_BUCKET_BITS - BAND_BITS)).tolist())
         drawn: Counter[int] = Counter()
-        for (of, _, _, band), (low, high, count) in live.rows("latency_heat").items():
-            if of == measure:
+        for (of, _, _), group in live.rows("latency_heat").items():
+            for band, low, high, count in group.T.tolist() if of == measure else ():
                 drawn[band] += count
                 assert low <= high
         assert drawn == bands, measure
@@ -220,7 +220,7 @@ def test_a_reader_gets_the_rows_that_changed_since_it_looked() -> None:
     assert _plain(rows.changes(1)["t"]) == [(3, "c")]  # type: ignore[index]
     assert _plain(rows.changes(0)["t"]) == [(1, "a"), (2, "b"), (3, "c")]  # type: ignore[index]
     assert rows.changes(2) == {}
-    assert _plain(rows.whole()["t"]) == [(1, "a"), (2, "b"), (3, "c")]
+    assert _plain(json.loads(rows.whole())["t"]) == [(1, "a"), (2, "b"), (3, "c")]
 
 
 def test_a_reader_that_was_away_too_long_must_take_everything_again() -> None:
@@ -230,3 +230,33 @@ def test_a_reader_that_was_away_too_long_must_take_everything_again() -> None:
             rows.put("t", (i,), (i,))
     assert rows.changes(0) is None
     assert rows.changes(rows.version - 1) is not None
+
+
+def test_rows_put_as_a_group_are_sent_like_single_ones() -> None:
+    declared = {"t": (("name", "k"), ("v", "w"))}
+    groups, single = VersionedRows(declared, in_groups=("t",)), VersionedRows(declared)
+    put = {("b",): [(1, 5, 7)], ("a",): [(1, 2, 7), (3, 4, 7), (9, 9, 7)]}
+    with groups.one_version(), single.one_version():
+        for (name,), rows in put.items():
+            groups.put_group("t", (name,), np.array(rows).T)
+            for k, v, w in rows:
+                single.put("t", (name, k), (v, w))
+    assert _plain(json.loads(groups.whole())["t"]) == _plain(json.loads(single.whole())["t"])
+    with groups.one_version():
+        groups.put_group("t", ("b",), np.array([(1, 6, 7), (2, 0, 7)]).T)
+    assert _plain(groups.changes(1)["t"]) == [("b", 1, 6, 7), ("b", 2, 0, 7)]  # type: ignore[index]
+
+
+def test_tables_are_made_into_text_once_for_all_readers_of_a_version(live: LiveTables) -> None:
+    assert live.whole() is live.whole()
+    before = live.whole()
+    with live.one_version():
+        live.put("agent_health", ("another",), ("producer",))
+    assert live.whole() != before
+
+
+def test_a_table_without_rows_has_its_columns() -> None:
+    rows = VersionedRows({"t": (("k",), ("v",)), "g": (("name", "k"), ("v",))}, in_groups=("g",))
+    sent = json.loads(rows.whole())
+    assert [c["name"] for c in sent["g"]["columns"]] == ["name", "k", "v"]
+    assert sent["t"]["rows"] == sent["g"]["rows"] == 0

@@ -5,13 +5,15 @@ import { points, reset, take } from "./live_tables.js";
 const R = Report, page = R.page, run = page.run, at = (id) => document.getElementById(id);
 const hosts = Object.fromEntries(["throughput", "heat", "limits", "readings"].map((n) => [n, document.querySelector(`[data-chart="${n}"]`)]));
 const state = { cells: [], repeat: 1, cell: "", measure: null };
-let source = null, run_state = null, now = null, waiting = 0, took_ms = 0, analyzing = false;
+let source = null, run_state = null, now = null, waiting = 0, took_ms = 0, analyzing = false, again = 0, whole = false, gone = false;
+const SILENT_MS = 25000; // the server beats every 10 s: a connection without a word for so long is dead
 
 const shown = () => run_state?.shown ?? null;
 
 function draw() {
+  clearTimeout(waiting);
   waiting = 0;
-  if (document.hidden || !shown()) return;
+  if (document.hidden || !shown() || !whole) return;
   const began = performance.now();
   const [cell, repeat] = shown().split(/-r(?=\d+$)/);
   Object.assign(state, { cells: [cell], cell, repeat: Number(repeat) });
@@ -24,7 +26,7 @@ function draw() {
 }
 
 function charts() {
-  const measures = Object.keys(R.measures).filter((m) => new Set(R.distinct("latency_heat", "measure")).has(m));
+  const found = new Set(R.distinct("latency_heat", "measure")), measures = Object.keys(R.measures).filter((m) => found.has(m));
   chooseMeasure(measures);
   Lines.throughput(hosts.throughput, state);
   if (measures.length) Heat.heat(hosts.heat, state);
@@ -188,25 +190,44 @@ function executions() {
   }
 }
 
-function connect() {
+function leave() {
+  clearTimeout(again);
   source?.close();
+  source = null;
+}
+
+function connectAfter(ms) {
+  clearTimeout(again);
+  again = setTimeout(connect, ms);
+}
+
+function connect() {
+  leave();
+  connectAfter(SILENT_MS);
   const execution = at("execution").value;
   source = new EventSource(`/api/runs/${encodeURIComponent(run)}/live${execution ? `?execution=${encodeURIComponent(execution)}` : ""}`);
+  const mine = source;
   source.addEventListener("open", () => { at("connection").textContent = ""; document.documentElement.dataset.connected = "true"; });
-  source.addEventListener("error", () => { at("connection").textContent = "The server does not answer; trying again."; document.documentElement.dataset.connected = "false"; });
-  const on = (kind, take_it) => source.addEventListener(kind, (message) => { take_it(JSON.parse(message.data)); });
+  source.addEventListener("error", () => {
+    at("connection").textContent = "The server does not answer; trying again.";
+    document.documentElement.dataset.connected = "false";
+    if (mine === source && mine.readyState === EventSource.CLOSED) connectAfter(2000); // the browser has given up
+  });
+  const on = (kind, take_it) => source.addEventListener(kind, (message) => { connectAfter(SILENT_MS); take_it(JSON.parse(message.data)); });
+  on("beat", () => {});
   on("state", (data) => {
     const ended = run_state && !run_state.verdict && data.verdict;
+    if (data.shown !== shown()) whole = false; // the tables are still those of another execution
     run_state = data;
     head();
     if (!data.shown) document.documentElement.dataset.ready = "true"; // else when it is drawn
     soon();
     if (ended && !at("execution").value && location.pathname.startsWith("/runs/")) location.reload(); // the same address is the report now
   });
-  on("history", (data) => { reset(); take(data.tables); soon(); });
+  on("history", (data) => { reset(); take(data.tables); whole = true; requestAnimationFrame(draw); });
   on("update", (data) => { take(data.tables); soon(); });
   on("now", (data) => { now = data; if (run_state) { head(); if (shown()) tiles(); } soon(); }); // figures at once, charts soon
-  on("gone", (data) => { source.close(); at("connection").textContent = data.error; });
+  on("gone", (data) => { gone = true; leave(); at("connection").textContent = data.error; });
 }
 
 at("execution").addEventListener("change", connect);
@@ -228,8 +249,8 @@ at("annotate").addEventListener("submit", async (event) => {
 let away = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(away);
-  if (document.hidden) away = setTimeout(() => { source?.close(); source = null; }, 15000);
-  else if (!source) connect();
+  if (document.hidden) away = setTimeout(leave, 15000);
+  else if (!source && !gone) connect();
   soon();
 });
 addEventListener("theme", soon);
