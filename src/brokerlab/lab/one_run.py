@@ -224,15 +224,23 @@ def analyze(
     lake: str | Path | None = None,
     spark: SparkSettings | None = None,
 ) -> Answer:
-    """Make tables, verdict and report of a run from its evidence. Works on a run that was cut off, too.
+    """Make tables, verdict and report of a run from its evidence. Works on a run that was cut off, too; UserError while it
+    is in progress, since it would be judged as one that was cut off.
 
     `lake` is where the run is added afterwards, if it is not cut off. `spark` is from `spark_settings`.
     """
     from brokerlab.install.java import java_home_for_spark
     from brokerlab.lake.location import is_local
     from brokerlab.pipeline.analyze import analyze as evidence_to_verdict
+    from brokerlab.results.run_state import in_progress
 
-    if run.plan().kind == "monitor":
+    watched = run.plan().kind == "monitor"
+    if in_progress(run):
+        hint = f"brokerlab watch {run.name} shows it meanwhile"
+        if not watched:
+            hint += f"; brokerlab lake follow {run.name} brings what there is so far into the lake"
+        raise UserError(f"{run.name} is in progress: it is analyzed when it ends", hint=hint)
+    if watched:
         from brokerlab.lab.watching import analyze_watched
 
         return analyze_watched(run)

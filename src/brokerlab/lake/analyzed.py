@@ -12,12 +12,13 @@ from pydantic import ValidationError
 
 from brokerlab.errors import DamagedFileError, NotFoundError
 from brokerlab.lake.reading import Lake
+from brokerlab.lake.survey import FOLLOWED
 from brokerlab.lake.tables import DOCUMENTS, RUNS
 from brokerlab.model.environment import Environment
 from brokerlab.model.plan import RunPlan
 from brokerlab.model.state import RunState
 from brokerlab.model.tables import Table
-from brokerlab.results.compare.measured import Found, measured
+from brokerlab.results.compare.measured import Found, measured, named_in_progress
 from brokerlab.results.verdict import Verdict
 
 T = TypeVar("T")
@@ -96,11 +97,22 @@ class LakeRuns:
     def find(self, name: str) -> Found | None:
         tagged = [] if name in self._names else [run for run, tag in self._tags.items() if tag == name]
         one = None if tagged else self._one(name)
-        names = tagged or ([one] if one else [])
-        return Found(tuple(measured(run) for run in self.analyzed(names))) if names else None
+        if tagged and all(self._is_followed(run) for run in tagged):
+            said = ", ".join(named_in_progress(run) for run in tagged[:5])
+            raise NotFoundError(f"no run tagged {name!r} has been analyzed: {said}", hint="wait until one has ended")
+        return self._found(tagged) if tagged else self._found([one], chosen=True) if one else None
 
     def every(self) -> Found:
-        return Found(tuple(measured(run) for run in self.analyzed()))
+        return self._found(self._names)
+
+    def _found(self, names: Sequence[str], *, chosen: bool = False) -> Found:
+        """What `lake follow` has brought in is not the whole run: it counts only where it was `chosen` by its name."""
+        followed = [] if chosen else [run for run in names if self._is_followed(run)]
+        ended = [run for run in names if run not in followed]
+        return Found(tuple(measured(run) for run in self.analyzed(ended)), tuple(map(named_in_progress, followed)))
+
+    def _is_followed(self, run: str) -> bool:
+        return self._lake.manifest.runs[run].inputs.startswith(FOLLOWED)
 
     def nearest(self, name: str) -> str | None:
         known = {run.partition("-")[2].rpartition("-")[0]: run for run in self._names} | {n: n for n in self._names}

@@ -73,7 +73,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True)
 class Found:
-    """What a name stands for. `left_out` are runs that have not been analyzed."""
+    """What a name stands for. `left_out` are runs that have not been analyzed, among them those in progress, which say so."""
 
     runs: tuple[MeasuredRun, ...]
     left_out: tuple[str, ...] = ()
@@ -93,6 +93,11 @@ class Source(Protocol):
 
     def every(self) -> Found:
         """All runs, oldest first."""
+
+
+def named_in_progress(run: str) -> str:
+    """A run that goes on, as `left_out` has it."""
+    return f"{run} (in progress)"
 
 
 def measured(run: AnalyzedRun) -> MeasuredRun:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from brokerlab.errors import NotFoundError
+from brokerlab.errors import NotFoundError, UserError
 from brokerlab.model.tables import Table
 from brokerlab.results.analyzed import DirectoryRun
-from brokerlab.results.compare.measured import Found, MeasuredRun, measured
+from brokerlab.results.compare.measured import Found, MeasuredRun, measured, named_in_progress
 from brokerlab.results.directory import RunDirectory, find_run, run_directories
 from brokerlab.results.reader import read_table
+from brokerlab.results.run_state import in_progress
 
 
 class RunDirectories:
@@ -30,7 +31,10 @@ class RunDirectories:
             return self._tagged(name, tagged)
         if not self._is_exact(name) and not any(name in r.name for r in run_directories(self._root)):
             return None
-        return Found((self._measured(find_run(self._root, name)),))
+        chosen = find_run(self._root, name)
+        if in_progress(chosen):
+            raise UserError(f"{chosen.name} is in progress", hint=f"brokerlab watch {chosen.name} shows it meanwhile")
+        return Found((self._measured(chosen),))
 
     def nearest(self, name: str) -> str | None:
         runs = run_directories(self._root)
@@ -50,16 +54,18 @@ class RunDirectories:
         return (name == "last" and bool(run_directories(self._root))) or any(p.is_file() for p in here)
 
     def _tagged(self, tag: str, runs: list[RunDirectory]) -> Found:
-        if not any(r.verdict_file.exists() for r in runs):
-            raise NotFoundError(
-                f"no run tagged {tag!r} has been analyzed: {', '.join(r.name for r in runs[:5])}",
-                hint=f"brokerlab analyze {runs[-1].name}",
-            )
-        return self._all(runs)
+        found = self._all(runs)
+        if not found.runs:
+            ended = [r.name for r in runs if not in_progress(r)]
+            hint = f"brokerlab analyze {ended[-1]}" if ended else f"brokerlab watch {runs[-1].name} shows it meanwhile"
+            raise NotFoundError(f"no run tagged {tag!r} has been analyzed: {', '.join(found.left_out[:5])}", hint=hint)
+        return found
 
     def _all(self, runs: list[RunDirectory]) -> Found:
-        analyzed = [r for r in runs if r.verdict_file.exists()]
-        left_out = tuple(r.name for r in runs if r not in analyzed)
+        """One in progress may have a verdict: of what there was when it was cut off, before it was resumed."""
+        going = {r.name for r in runs if in_progress(r)}
+        analyzed = [r for r in runs if r.verdict_file.exists() and r.name not in going]
+        left_out = tuple(named_in_progress(r.name) if r.name in going else r.name for r in runs if r not in analyzed)
         return Found(tuple(self._measured(r) for r in analyzed), left_out)
 
     def _measured(self, directory: RunDirectory) -> MeasuredRun:
