@@ -17,6 +17,7 @@ from brokerlab.lake.store import LocalStore
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_FILES_AS_TABLES = "spark.sql.runSQLOnFiles"  # SELECT ... FROM csv.`path`
 READS = ("select", "with", "values")
 
 
@@ -49,17 +50,32 @@ def by_duckdb(lake: Lake, sql: str) -> pa.Table:
 
 
 def by_spark(lake: Lake, sql: str, spark: SparkSession) -> pa.Table:
-    """The same answer from Spark; its tables are views for as long as the session lives."""
-    from pyspark.errors import AnalysisException, ParseException
+    """The same answer from Spark, which may open no files either; its tables are views for as long as the session lives."""
+    from pyspark.errors import (
+        AnalysisException,
+        ArithmeticException,
+        DateTimeException,
+        NumberFormatException,
+        ParseException,
+        SparkRuntimeException,
+    )
 
+    wrong = (
+        AnalysisException, ArithmeticException, DateTimeException, NumberFormatException, ParseException,
+        SparkRuntimeException,
+    )  # fmt: skip
+    before = spark.conf.get(_FILES_AS_TABLES)
+    spark.conf.set(_FILES_AS_TABLES, "false")
     try:
         if _inserts(spark, sql):
             raise _only_reads(sql)
         for name in lake.tables():
             lake.frame(name, spark).createOrReplaceTempView(name)
         return spark.sql(sql).toArrow()
-    except (AnalysisException, ParseException) as error:
+    except wrong as error:
         raise _wrong(lake, str(error)) from error
+    finally:
+        spark.conf.set(_FILES_AS_TABLES, before or "true")
 
 
 def _inserts(spark: SparkSession, sql: str) -> bool:

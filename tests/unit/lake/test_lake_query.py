@@ -46,6 +46,24 @@ def test_a_query_opens_no_other_files(place: Place) -> None:
         query(place.lake, f"SELECT * FROM '{other}'", place.session)
 
 
+@pytest.mark.parametrize("form", ["text", "csv", "parquet", "json"])
+def test_a_query_to_spark_opens_no_other_files_and_the_session_stays_as_it_was(full: Place, form: str) -> None:
+    (other,) = full.lake.files("runs")[:1]
+    found = full.spark.sql(f"SELECT * FROM {form}.`{other}`").schema
+    with pytest.raises(UserError, match="cannot be answered"):
+        by_spark(full.lake, f"SELECT * FROM {form}.`{other}`", full.spark)
+    with pytest.raises(UserError, match="cannot be answered"):
+        by_spark(full.lake, f"WITH a AS (SELECT * FROM {form}.`{other}`) SELECT r.run FROM runs r, a", full.spark)
+    assert by_spark(full.lake, "SELECT count(*) AS n FROM runs", full.spark).to_pylist() == [{"n": 4}]
+    assert full.spark.sql(f"SELECT * FROM {form}.`{other}`").schema == found
+
+
+def test_what_spark_cannot_compute_is_an_error_of_the_query(full: Place) -> None:
+    for sql in ("SELECT 1 / 0", "SELECT CAST('x' AS INT)", "SELECT raise_error('no')"):
+        with pytest.raises(UserError, match="cannot be answered"):
+            by_spark(full.lake, sql, full.spark)
+
+
 def test_a_wrong_query_names_the_tables(place: Place) -> None:
     with pytest.raises(UserError, match="cannot be answered") as error:
         query(place.lake, "SELECT * FROM deliveries", place.session)
