@@ -24,7 +24,7 @@ from brokerlab.model.arrow import as_declared, schema_problem
 from brokerlab.pipeline.bronze import Bronze, read_bronze
 from brokerlab.pipeline.bronze import evidence_of as bronze_of
 from brokerlab.pipeline.evidence_files import evidence_files, files_now
-from brokerlab.pipeline.silver import validated
+from brokerlab.pipeline.silver import REASON, judged_rows
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.executions import all_executions
 from brokerlab.results.tables import EVIDENCE_FILE
@@ -136,9 +136,9 @@ def _counts(spark: SparkSession, executions: Sequence[str], runs: Iterable[Evide
     frames = []
     for name, table in tables.items():
         if together[name]:
-            counted = validated(read_bronze(spark, everything, table), table, list(executions)).counted()
+            judged = judged_rows(read_bronze(spark, everything, table), table, list(executions))
             frames.append(
-                counted.select(sf.input_file_name().alias("file"), sf.col("good").cast("long").alias("good"))
+                judged.select(sf.input_file_name().alias("file"), (sf.col(REASON) == "").cast("long").alias("good"))
                 .groupBy("file")
                 .agg(sf.sum("good").alias("good"), sf.sum(1 - sf.col("good")).alias("set_aside"))
             )

@@ -1,11 +1,10 @@
-"""Bronze to silver: rows that can be used, and the rest with the reason. Nothing is dropped in silence.
+"""Bronze to silver: which rows can be used, and the reason for the rest. Nothing is dropped in silence.
 
-Rules are SQL text: one round trip to the JVM for a table's rules instead of hundreds, which is seconds of a short run.
+The analysis judges columns in Spark's workers (`rules.judged`). Where only counts are wanted, of many runs at once, the same
+rules are SQL text: one round trip to the JVM for a table's rules instead of hundreds.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -28,48 +27,19 @@ from brokerlab.pipeline.rules import (
     SameLength,
 )
 from brokerlab.pipeline.schema import declared
-from brokerlab.results.tables import QUARANTINED_ROW
 
 OUTCOMES = ("sent", "acknowledged", "rejected", "unknown")
 MAY_BE_NEGATIVE = {"first_position", "last_position", "first_mono_ns", "last_mono_ns", "at_mono_ns"}
-_REASON = "_reason"
+REASON = "_reason"
 
 
-@dataclass(frozen=True)
-class Silver:
-    """One evidence table, checked: every row of it with the reason to set it aside, empty for good ones."""
-
-    table: Table
-    judged: DataFrame
-
-    @property
-    def rows(self) -> DataFrame:
-        return declared(self.judged.where(f"{_REASON} = ''"), self.table)
-
-    @property
-    def quarantined(self) -> DataFrame:
-        """The rows set aside, as rows of quarantined_row."""
-        columns = ", ".join(f"`{name}`" for name in self.table.names())
-        bad = self.judged.where(f"{_REASON} != ''").selectExpr(
-            f"'{self.table.name}' AS table", "coalesce(cell, '') AS cell", "coalesce(repeat, 0) AS repeat",
-            f"{_REASON} AS reason", f"to_json(struct({columns})) AS row",
-        )  # fmt: skip
-        return declared(bad, QUARANTINED_ROW)
-
-    def counted(self) -> DataFrame:
-        """(table, good, cell, repeat, group) of every row, null where the table has no such column."""
-        of = ("cell", "repeat", "group")
-        present = [f"`{name}`" if name in self.table.names() else f"NULL AS `{name}`" for name in of]
-        return self.judged.selectExpr(f"'{self.table.name}' AS table", f"{_REASON} = '' AS good", *present)
-
-
-def validated(bronze: DataFrame, table: Table, executions: list[str]) -> Silver:
-    """Judge `bronze` (rows of `table`) by the rules below. `executions` are the planned ones ("c01-r1")."""
+def judged_rows(bronze: DataFrame, table: Table, executions: list[str]) -> DataFrame:
+    """`bronze` (rows of `table`) with the column REASON: which of the rules below a row breaks, empty for a good one.
+    `executions` are the planned ones ("c01-r1")."""
     cases = ", ".join(
         f"CASE WHEN coalesce({rule.sql()}, true) THEN '{rule.reason}' END" for rule in rules(table, executions)
     )
-    reason = sf.expr(f"array_join(array({cases}), '; ')")
-    return Silver(table, declared(bronze, table).withColumn(_REASON, reason))
+    return declared(bronze, table).withColumn(REASON, sf.expr(f"array_join(array({cases}), '; ')"))
 
 
 def rules(table: Table, executions: list[str]) -> list[Rule]:
