@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -51,28 +52,54 @@ class DyingStore(LocalStore):
         super().delete(path)
 
 
+WITH_AND_WITHOUT_SPARK = pytest.mark.parametrize("without_spark", [0, 1000], ids=["Spark writes", "without Spark"])
+
+
+@WITH_AND_WITHOUT_SPARK
 @pytest.mark.parametrize(("operation", "calls"), [("files", 0), ("rows", 3), ("create", 0)])
 def test_a_writer_that_dies_before_its_commit_changes_nothing(
-    place: Place, bring: Bring, filled: Bring, operation: str, calls: int
+    place: Place, bring: Bring, filled: Bring, operation: str, calls: int, without_spark: int
 ) -> None:
     filled("bbbbbb")
     before = place.lake
     bring("cccccc")
     with pytest.raises(Killed):
-        place.add(DyingStore(place.store.root, operation, calls))
+        place.add(DyingStore(place.store.root, operation, calls), without_spark=without_spark)
     assert place.lake.manifest == before.manifest
     assert not check(place.lake).problems
     assert check(place.lake).unused  # what the dead writer left; a writer at work would look the same
-    assert len(place.add().added) == 1
+    assert len(place.add(without_spark=without_spark).added) == 1
     assert len(place.lake.runs()) == 2
     assert not check(place.lake).problems
+
+
+@WITH_AND_WITHOUT_SPARK
+@pytest.mark.parametrize("calls", [0, 1, 2, 6])
+def test_a_writer_that_dies_while_it_deletes_what_is_old_has_committed(
+    place: Place, bring: Bring, filled: Bring, monkeypatch: pytest.MonkeyPatch, calls: int, without_spark: int
+) -> None:
+    """The first to go is the manifest before last, then replaced rows, table by table."""
+    monkeypatch.setattr("brokerlab.lake.manifest.KEPT", 1)
+    monkeypatch.setattr("brokerlab.lake.ingest.KEPT", 1)
+    monkeypatch.setattr("brokerlab.lake.ingest.ABANDONED_AFTER", timedelta(seconds=-5))
+    filled("bbbbbb")
+    for _ in range(2):
+        place.add(again=True, without_spark=1000)
+    state = place.lake.manifest.number
+    bring("cccccc")
+    with pytest.raises(Killed):
+        place.add(DyingStore(place.store.root, "delete", calls), again=True, without_spark=without_spark)
+    assert place.lake.manifest.number == state + 1
+    assert len(place.lake.runs()) == 2
+    assert not check(place.lake).problems
+    place.add(again=True, without_spark=1000)
+    assert not check(place.lake).problems
+    assert not check(place.lake).unused, "the next writer deletes what was left"
 
 
 def test_what_a_dead_writer_left_is_deleted_after_a_day(
     place: Place, bring: Bring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from datetime import timedelta
-
     bring("bbbbbb")
     with pytest.raises(Killed):
         place.add(DyingStore(place.store.root, "create", 0))
