@@ -6,18 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from lake_runs import Place, as_rows
 from pyspark.sql import SparkSession
 
 from brokerlab import lab
 from brokerlab import lake as lakes
+from brokerlab.cli.main import cli
 from brokerlab.errors import MachineError, NotFoundError, UserError
 from brokerlab.lake.check import check
 from brokerlab.lake.hadoop import HadoopStore
 from brokerlab.lake.ingest import add
 from brokerlab.lake.location import store_at
-from brokerlab.lake.manifest import commit, init, present
+from brokerlab.lake.manifest import commit, init, init_where_missing, present
 from brokerlab.lake.query import query
+from brokerlab.lake.store import LocalStore
 from brokerlab.lake.survey import runs_below
 
 Bring = Callable[..., list[Path]]
@@ -50,6 +53,20 @@ def test_a_lake_elsewhere_holds_the_same_rows(remote: HadoopStore, place: Place,
     assert add(remote, runs_below(place.runs), place.session).same == tuple(sorted(place.lake.runs()))
     with pytest.raises(UserError, match="pyarrow reads lakes on file: only"):
         there.dataset("delivery")
+    for words in (["export", "csv"], ["export", "bbbbbb", "json"], ["history", "--json"]):
+        here, far = (CliRunner().invoke(cli, [*words, "--lake", uri]) for uri in (place.store.uri, remote.uri))
+        assert (far.exit_code, far.stdout) == (0, here.stdout), words
+
+
+def test_a_lake_whose_making_was_cut_off_is_made_by_the_next_process(remote: HadoopStore, tmp_path: Path) -> None:
+    beside = LocalStore(tmp_path / "beside")
+    init(beside)
+    remote.create("manifests/00000000.json", beside.read("manifests/00000000.json"))
+    init(remote)
+    assert present(remote) == present(beside)
+    with pytest.raises(UserError, match="is a lake already"):
+        init(remote)
+    init_where_missing(remote)
 
 
 def test_the_few_operations_do_what_is_promised(remote: HadoopStore) -> None:
