@@ -1,4 +1,4 @@
-"""A batch of runs, written aside: read and reconciled in one way, written by Spark or, where it is a run or two, without.
+"""A batch of runs, written aside: read and reconciled in one way, written by Spark, or without it where the runs are few.
 
     <layer>/<table>/batch=<batch>/run=<run>/part-*.parquet
 
@@ -65,7 +65,8 @@ def read(candidates: Sequence[Candidate], spark: Callable[[], SparkSession], not
         else:
             files[c.run] = known
     if again:
-        note(f"reading the evidence of {len(again)} runs again: it is newer than their tables, or they are of 0.1.0")
+        runs = "1 run" if len(again) == 1 else f"{len(again)} runs"
+        note(f"reading the evidence of {runs} again: it is newer than the tables, or these are of 0.1.0")
         files |= read_files(spark(), again)
     found, refused = {}, []
     for c in candidates:
@@ -92,7 +93,7 @@ def write_with_spark(spark: SparkSession, store: Store, what: Read) -> tuple[lis
 
 
 def write_at_once(store: LocalStore, what: Read) -> tuple[list[Entry], list[Refusal]]:
-    """The same rows without Spark: for a run or two, starting it costs more than the rest."""
+    """The same rows without Spark, run by run: on one machine this is faster (ingest.WITHOUT_SPARK)."""
     batch = _new_batch()
     for candidate in what.sound:
         for place, table in _tables(what, candidate):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUNS_AT_ONCE = 50  # a batch; what was committed before a crash stays
-# Runs at most. The tables of a run are small: one process copies them in 0.16 s, Spark on two cores in 0.6 s. Beyond that
+# Runs at most. The tables of a run are small: one process copies them in 0.13 s, Spark on two cores in 0.65 s. Beyond that
 # number a cluster is worth asking.
 WITHOUT_SPARK = 1_000
 ABANDONED_AFTER = timedelta(days=1)  # no writer takes that long between writing a batch and committing it

@@ -69,7 +69,7 @@ def test_evidence_is_read_again_only_where_it_changed_since_the_analysis(place: 
     shutil.rmtree(path / "tables" / EVIDENCE_FILE.name)
     changed = add(place.store, [path], place.session, said.append)
     assert changed.changed == (WITH_EVIDENCE,)
-    assert [text for text in said if "reading the evidence of 1 runs again" in text]
+    assert [text for text in said if "reading the evidence of 1 run again" in text]
     rows = place.lake.dataset("evidence_file").to_table().to_pylist()
     assert sum(row["set_aside"] for row in rows) == 1
     assert not check(place.lake).problems
