@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from brokerlab.judge.claim_limits import METRICS_ASKED
 from brokerlab.judge.claim_measures import Figures
 from brokerlab.judge.claims import CellFacts, CellReason, JudgedClaim, Observed, judged
 from brokerlab.model.claims import SAME, Claim
@@ -71,6 +72,7 @@ FACTS = Table(
         *(Column(name, "string", "", name, nullable=True) for name in (*SAME, *ASPECTS)),
         Column("rate_per_s", "double", "1/s", "planned rate", nullable=True),
         Column("reasons", "string", "", "JSON: code, affects and text of each reason", nullable=True),
+        Column("saturated", "string", "", "what is said of a saturated agent, notes included", nullable=True),
         Column("finished", "long", "1", "executions that finished", nullable=True),
         Column("failed", "long", "1", "executions that failed", nullable=True),
         Column("failure", "string", "", "why the first of them failed", nullable=True),
@@ -129,6 +131,7 @@ def _cell_facts(row: Row) -> CellFacts:
         finished=row["finished"] or 0,
         failed=row["failed"] or 0,
         failure=row["failure"] or "",
+        saturated=row["saturated"] or "",
     )
 
 
@@ -151,9 +154,7 @@ def _row(question: StudyQuestion, verdict: JudgedClaim, number: int, i: int, run
 
 
 def wanted_figures(question: StudyQuestion) -> Iterable[tuple[str, str, str]]:
-    """(claim, cell, metric) of everything a claim needs, the other cells of its experiments included."""
+    """(claim, cell, metric) of everything a claim is judged by: the cells that its measure names and no others."""
     for claim in question.claims:
-        asked = {question.experiments[cell] for cell in claim.cells}
-        for name, experiment in question.experiments.items():
-            if experiment in asked:
-                yield from ((claim.id, name, metric) for metric in claim.metrics)
+        asked = dict.fromkeys((*claim.metrics, *METRICS_ASKED))
+        yield from ((claim.id, cell, metric) for cell in claim.cells for metric in asked)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from brokerlab.judge.claim_limits import SATURATED, driver_limit
 from brokerlab.judge.claim_measures import Figures, Measured, NoValueError, measured
 from brokerlab.judge.estimates import ALARMS
 from brokerlab.model.claims import Claim, Part, Verdict
@@ -38,6 +39,11 @@ class CellFacts:
     finished: int = 0
     failed: int = 0
     failure: str = ""
+    saturated: str = ""  # what is said of an agent that used all it could in an execution that counts, be it a note
+
+    def saturation(self) -> str:
+        """The same, or the reason where it is more than a note; empty where no agent was saturated."""
+        return self.saturated or next((r.text for r in self.reasons if r.code == SATURATED), "")
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class JudgedPart:
     measured: Measured | None
     place: Place  # of the interval in the range of the claim; empty where there is none
     reason: str
+    limit: str = ""  # why it decides nothing: a driver of ours was the limit
 
 
 @dataclass(frozen=True)
@@ -74,11 +81,10 @@ class JudgedClaim:
 
     @property
     def chief(self) -> JudgedPart:
-        for place in ("outside", "", "across"):
-            for part in self.parts:
-                if part.place == place:
-                    return part
-        return self.parts[0]
+        told = [p for p in self.parts if p.place == "outside" and not p.limit]
+        limited = [p for p in self.parts if p.limit]
+        others = (p for place in ("", "across") for p in self.parts if p.place == place)
+        return next(iter([*told, *limited, *others, *self.parts]))
 
 
 def error_level(looks: int) -> float:
@@ -90,31 +96,35 @@ def judged(claim: Claim, observed: Observed, looks: int, unmet: str = "") -> Jud
     """The verdict. Every part of several gets its share of the error, so that one of many cannot contradict by chance.
     `unmet` is what the machine lacks for this claim."""
     level = error_level(looks) / len(claim.parts)
-    parts = tuple(_part(part, observed.figures, level) for part in claim.parts)
+    parts = tuple(_part(claim, part, observed, level) for part in claim.parts)
     lacking: tuple[Verdict, str] | None = ("not runnable here", unmet) if unmet else None
     stopped = lacking or _not_runnable(claim, observed) or _cannot_tell(claim, observed)
     if stopped is not None:
         return JudgedClaim(claim, *stopped, parts)
-    outside = next((p for p in parts if p.place == "outside"), None)
+    outside = next((p for p in parts if p.place == "outside" and not p.limit), None)
     if outside is not None:
         return JudgedClaim(claim, "contradicted", outside.reason, parts)
+    limited = next((p for p in parts if p.limit), None)
+    if limited is not None:
+        return JudgedClaim(claim, "not runnable here", limited.limit, parts)
     unclear = next((p for p in parts if p.place != "inside"), None)
     if unclear is not None:
         return JudgedClaim(claim, "cannot tell", unclear.reason, parts)
     return JudgedClaim(claim, "reproduced", "; ".join(p.reason for p in parts), parts)
 
 
-def _part(part: Part, figures: Figures, level: float) -> JudgedPart:
+def _part(claim: Claim, part: Part, observed: Observed, level: float) -> JudgedPart:
+    limit = driver_limit(claim, part, observed.cells, observed.figures)
     try:
-        found = measured(part, figures, level)
+        found = measured(part, observed.figures, level)
     except NoValueError as error:
-        return JudgedPart(part, None, "", str(error))
+        return JudgedPart(part, None, "", str(error), limit)
     if found.low is None or found.high is None:
-        return JudgedPart(part, found, "", f"repeats: {found.n}, needed: {FEWEST_FOR_CLAIM}")
+        return JudgedPart(part, found, "", f"repeats: {found.n}, needed: {FEWEST_FOR_CLAIM}", limit)
     place = part.bound.place(found.low, found.high)
     said = {"inside": "{} holds", "outside": "{} does not hold", "across": "whether {} holds cannot be told"}[place]
     text = f"{part.text} is {number(found.low)} to {number(found.high)}: {said.format(part.bound.text)}"
-    return JudgedPart(part, found, place, text)
+    return JudgedPart(part, found, place, f"{text}; {limit}" if limit else text, limit)
 
 
 def _not_runnable(claim: Claim, observed: Observed) -> tuple[Verdict, str] | None:
@@ -161,13 +171,13 @@ def _unlike(claim: Claim, observed: Observed) -> tuple[Verdict, str] | None:
 
 
 def _doubted(claim: Claim, observed: Observed) -> tuple[Verdict, str] | None:
-    """A cell whose figures do not hold, unless for reasons that the claim expects."""
+    """A cell whose figures do not hold, unless for reasons that the claim expects, or that claim_limits looks at."""
     for part in claim.parts:
         aspects = {METRICS[name].aspect for name in (part.metric, part.of) if name in METRICS}
         for cell in part.cells:
             for facts in observed.cells[cell]:
                 for aspect in sorted(aspects):
-                    text = _doubt(facts, aspect, claim.expects)
+                    text = _doubt(facts, aspect, (*claim.expects, SATURATED))
                     if text:
                         return "cannot tell", f"the {aspect} of {cell} do not hold: {text}"
     return None

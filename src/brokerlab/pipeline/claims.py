@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from brokerlab.judge.claim_limits import SATURATED
 from brokerlab.judge.claim_rows import FACTS, FIGURE, JUDGED, StudyQuestion, judged_rows, wanted_figures
 from brokerlab.model.arrow import arrow_schema
 from brokerlab.pipeline.schema import declared, spark_schema
@@ -62,7 +63,7 @@ def figures_by_round(gold: Gold, runs: Sequence[str]) -> DataFrame:
 
 
 def claim_figures(spark: SparkSession, gold: Gold, question: StudyQuestion) -> DataFrame:
-    """Values of all cells of the experiments that a claim asks: the noise of an experiment is that of all its cells."""
+    """Values of the cells that each claim names, of every metric that it is judged by."""
     wanted = _frame(spark, list(wanted_figures(question)), ("claim", "name", "metric"))
     members = members_frame(spark, question)
     figures = figures_by_round(gold, question.runs).unionByName(window_figures(gold, question))
@@ -77,11 +78,14 @@ def claim_facts(spark: SparkSession, gold: Gold, question: StudyQuestion) -> Dat
     cells = gold("cells").where(sf.col("run").isin(runs))
     executions = gold("executions").where(sf.col("run").isin(runs))
     set_aside = executions.where((sf.col("state") == "finished") & ~sf.col("counted")).select("run", "cell", "repeat")
-    reasons = (
+    told_of = (
         gold("reasons")
-        .where(sf.col("run").isin(runs) & (sf.col("weight") != "note"))
+        .where(sf.col("run").isin(runs))
         .join(sf.broadcast(set_aside), ["run", "cell", "repeat"], "left_anti")
-        .select("run", sf.col("cell").alias("of"), sf.struct("code", "affects", "text").alias("reason"))
+    )
+    saturated = told_of.where(sf.col("code") == SATURATED).groupBy("run", "cell").agg(sf.min("text").alias("saturated"))
+    reasons = told_of.where(sf.col("weight") != "note").select(
+        "run", sf.col("cell").alias("of"), sf.struct("code", "affects", "text").alias("reason")
     )
     concerns = (sf.col("of") == sf.col("cell")) | (sf.col("of") == "")
     told = (
@@ -96,7 +100,9 @@ def claim_facts(spark: SparkSession, gold: Gold, question: StudyQuestion) -> Dat
         sf.count_if(sf.col("state") == "failed").alias("failed"),
         sf.min(sf.when(sf.col("state") == "failed", sf.col("reason"))).alias("failure"),
     )
-    known = cells.drop("repeats_planned").join(told, ["run", "cell"], "left").join(ended, ["run", "cell"], "left")
+    known = cells.drop("repeats_planned")
+    for facts in (told, saturated, ended):
+        known = known.join(facts, ["run", "cell"], "left")
     named = known.join(sf.broadcast(members_frame(spark, question)), ["run", "cell"])
     return declared(claims.join(named, "name", "left"), FACTS)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
+from brokerlab.judge.claim_limits import SATURATED
 from brokerlab.judge.claim_rows import Member, Row, StudyQuestion, observed, wanted_figures
 from brokerlab.judge.claims import JudgedClaim, judged
 from brokerlab.lake.facts import cell_rows, execution_rows, reason_rows
@@ -63,7 +64,8 @@ def _facts(run: RunDirectory, members: Iterable[Member]) -> list[Row]:
     candidate = _candidate(run)
     executions = execution_rows(candidate)
     aside = {(e["cell"], e["repeat"]) for e in executions if e["state"] == "finished" and not e["counted"]}
-    reasons = [r for r in reason_rows(candidate) if r["weight"] != "note" and (r["cell"], r["repeat"]) not in aside]
+    told_of = [r for r in reason_rows(candidate) if (r["cell"], r["repeat"]) not in aside]
+    reasons = [r for r in told_of if r["weight"] != "note"]
     found = []
     for row in cell_rows(candidate):
         if row["cell"] not in names:
@@ -83,6 +85,9 @@ def _facts(run: RunDirectory, members: Iterable[Member]) -> list[Row]:
                 "run": run.name,
                 "rate_per_s": row["rate_per_s"],
                 "reasons": json.dumps(told),
+                "saturated": min(
+                    (r["text"] for r in told_of if r["code"] == SATURATED and r["cell"] == row["cell"]), default=None
+                ),
                 "finished": sum(e["state"] == "finished" for e in mine),
                 "failed": len(failures),
                 "failure": next(iter(failures), ""),

@@ -278,6 +278,92 @@ def test_a_driver_that_may_be_the_limit_contradicts_nothing() -> None:
     assert judged(claim("ratio(a, b, sent_per_s)", "> 3", **asks), observed(**fast), 1).verdict == "contradicted"
 
 
+CPU = ("client_cpu_us_per_message", "broker_cpu_us_per_message")
+BACKLOG_CPU = ("consumer_cpu_us_per_message", "backlog_broker_cpu_us_per_message")
+
+
+def driven(path: str, **given: object) -> dict[str, CellFacts]:
+    return {cell: facts(cell, facts={"driver_path": path, "durability": "L4"}, **given) for cell in "abcd"}
+
+
+def with_cpu(cpu: dict[str, tuple[float, float]], known: Observed, names: tuple[str, str] = CPU) -> Observed:
+    """Processor time of clients and servers for a message, by cell."""
+    values = dict(known.figures.values)
+    for i, name in enumerate(names):
+        values[name] = {cell: {(RUN, r): both[i] for r in range(1, 7)} for cell, both in cpu.items()}
+    return replace(known, figures=replace(known.figures, values=values))
+
+
+FULL = "agent producer-1 used 0.98 cores (limit 0.95); the maximum found may be the agent's, not the broker's"
+
+
+@pytest.mark.parametrize(
+    ("holds", "otherwise"), [("> 3", "contradicted"), ("> 1", "reproduced"), ("> 2", "cannot tell")]
+)
+@pytest.mark.parametrize("path", ["python", "native"])
+def test_a_saturated_agent_of_a_deciding_cell_makes_a_claim_not_runnable_here_either_way(
+    holds: str, otherwise: str, path: str
+) -> None:
+    asked = claim("ratio(a, b, sent_per_s)", holds)
+    cells = driven(path)
+    assert judged(asked, observed(**cells), 1).verdict == otherwise
+    cells["b"] = replace(cells["b"], saturated=FULL)
+    found = judged(asked, observed(**cells), 1)
+    assert found.verdict == "not runnable here"
+    assert found.reason == f"b: its driver ({path}) is brokerlab's own and may be the limit: {FULL}"
+    assert not found.is_open  # more repeats have the same driver
+    assert FULL in found.chief.reason
+    elsewhere = driven(path) | {"c": cells["b"]}
+    assert judged(asked, observed(**elsewhere), 1).verdict == otherwise  # it is not a cell of the claim
+    expecting = claim("ratio(a, b, sent_per_s)", holds, expects=("agent_saturated",))
+    assert judged(expecting, observed(**cells), 1).verdict == otherwise
+
+
+@pytest.mark.parametrize(
+    ("path", "clients_us", "verdict"),
+    [
+        ("python", 50.0, "not runnable here"),
+        ("python", 19.0, "not runnable here"),  # about as much as the servers
+        ("python", 17.0, "contradicted"),
+        ("native", 50.0, "contradicted"),
+    ],
+)
+def test_clients_in_python_that_take_as_much_processor_time_as_the_servers_decide_nothing(
+    path: str, clients_us: float, verdict: str
+) -> None:
+    known = with_cpu({"a": (1.0, 20.0), "b": (clients_us, 20.0)}, observed(**driven(path)))
+    asked = claim("ratio(a, b, sent_per_s)", "> 3")
+    found = judged(asked, known, 1)
+    assert found.verdict == verdict
+    if verdict == "not runnable here":
+        assert found.reason.endswith(
+            f": clients took {clients_us:.3g} µs of processor time for a message, the servers 20 µs"
+        )
+    at_a_rate = replace(known, figures=replace(known.figures, configured={"a": 100.0, "b": 50.0}))
+    assert judged(asked, at_a_rate, 1).verdict == "contradicted"  # it kept its schedule: nothing was at its limit
+
+
+def test_of_a_backlog_the_processor_time_of_consumers_is_compared() -> None:
+    metric = "backlog_received_per_s"
+    known = replace(
+        observed(**driven("python")), figures=figures(VALUES, metric, configured=dict.fromkeys("abcd", 9.0))
+    )
+    asked = claim(f"ratio(a, b, {metric})", "> 3")
+    assert judged(asked, with_cpu({"b": (9.0, 1.0)}, known), 1).verdict == "contradicted"
+    found = judged(asked, with_cpu({"b": (9.0, 1.0)}, known, BACKLOG_CPU), 1)
+    assert (found.verdict, "consumers took 9 µs" in found.reason) == ("not runnable here", True)
+
+
+def test_a_part_that_no_driver_limits_still_contradicts() -> None:
+    cells = driven("python")
+    cells["b"] = replace(cells["b"], saturated=FULL)
+    both = claim("all(ratio(a, b, sent_per_s) > 3, ratio(d, c, sent_per_s) > 1)")
+    found = judged(both, observed(**cells), 1)
+    assert (found.verdict, found.chief.part.cells) == ("contradicted", ("d", "c"))
+    other = judged(claim("all(ratio(c, d, sent_per_s) > 1, ratio(a, b, sent_per_s) > 1)"), observed(**cells), 1)
+    assert (other.verdict, other.chief.part.cells) == ("not runnable here", ("a", "b"))
+
+
 def test_a_cell_that_does_not_hold_stops_the_claim_unless_it_expects_the_reason() -> None:
     unsteady = facts(
         "b", answers={"rates": "cannot tell"}, reasons=(CellReason("not_steady", ("rates",), "its rate sways"),)

@@ -111,3 +111,10 @@ def test_stand_ins_are_measured_and_not_ranked() -> None:
     assert {"ferretdb", "elasticmq"} <= set(planned("quick", SMALL).running_cells())
     said = " ".join(study().fields.differs)
     assert "FerretDB stands in for MongoDB and ElasticMQ for Amazon SQS" in said
+
+
+def test_only_claims_that_do_not_depend_on_how_fast_clients_are_expect_them_to_be_saturated() -> None:
+    expecting = {c.id for c in study().claims if "agent_saturated" in c.expects}
+    assert expecting == {
+        "mq-order-by-cpu", "mq-pulsar-partitions-by-cpu", "mq-redis-cluster-by-cpu", "mq-p95-artefact",
+    }  # fmt: skip

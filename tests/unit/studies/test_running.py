@@ -229,15 +229,46 @@ def test_a_cell_that_fails_makes_its_claims_not_runnable_and_leaves_the_others(d
 
 
 def test_reasons_of_cells_reach_the_claim(desk: Callable[..., Desk]) -> None:
-    saturated = Reason(
-        code="agent_saturated", weight="invalid", cell="c01", repeat=1, text="an agent was full", affects=("rates",)
-    )
-    d = desk(verdicts={"slow": {"rates": "invalid"}}, reasons=[saturated])
+    late = Reason(code="send_delay", weight="invalid", cell="c01", repeat=1, text="it was late", affects=("rates",))
+    d = desk(verdicts={"slow": {"rates": "invalid"}}, reasons=[late])
     found = d.verdicts(d.run(only=("twice",)))["twice"]
     assert (found.verdict, found.reason) == (
         "cannot tell",
-        "the rates of slow do not hold: an agent was full (agent_saturated)",
+        "the rates of slow do not hold: it was late (send_delay)",
     )
+
+
+@pytest.mark.parametrize(("weight", "answer"), [("note", "valid"), ("invalid", "invalid")])
+def test_a_saturated_agent_reaches_the_claim_even_as_a_note(
+    desk: Callable[..., Desk], weight: str, answer: str
+) -> None:
+    full = Reason(
+        code="agent_saturated", weight=weight, cell="c01", repeat=1, text="an agent was full", affects=("rates",)
+    )
+    d = desk(verdicts={"slow": {"rates": answer}}, reasons=[full])
+    found = d.verdicts(d.run(only=("twice",)))["twice"]
+    assert (found.verdict, found.reason) == (
+        "not runnable here",
+        "slow: its driver (python) is brokerlab's own and may be the limit: an agent was full",
+    )
+    assert len(d.lab.ran) == 1  # another look would have the same driver
+
+
+def test_clients_that_take_more_than_the_servers_reach_the_claim_by_the_figures_of_its_runs(
+    desk: Callable[..., Desk],
+) -> None:
+    def costs(label: str, metric: str, number: int) -> float | None:
+        return {"client_cpu_us_per_message": 60.0, "broker_cpu_us_per_message": 20.0}.get(metric) or truth(
+            label, metric, number
+        )
+
+    closed = STUDY.replace("producers.rate: 100/s", "producers.rate: null, producers.window: 10")
+    d = desk(closed, metrics=("sent_per_s", "client_cpu_us_per_message", "broker_cpu_us_per_message"))
+    d.lab.truth = costs
+    found = d.verdicts(d.run(only=("twice",)))["twice"]
+    assert found.verdict == "not runnable here"
+    assert "slow: " in found.reason
+    assert "clients took 60 µs of processor time for a message, the servers 20 µs" in found.reason
 
 
 def test_a_claim_is_not_doubted_for_what_was_set_aside(desk: Callable[..., Desk]) -> None:
