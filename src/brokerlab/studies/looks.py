@@ -12,17 +12,18 @@ from brokerlab.judge.claim_rows import Member, Row, StudyQuestion, observed, wan
 from brokerlab.judge.claims import JudgedClaim, judged
 from brokerlab.lake.facts import cell_rows, execution_rows, reason_rows
 from brokerlab.lake.survey import Candidate
-from brokerlab.model.claims import SAME
+from brokerlab.model.claims import SAME, Part
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows
 from brokerlab.results.tables import RUN_SUMMARY
 from brokerlab.results.verdict import ASPECTS
+from brokerlab.studies.window_values import window_values
 
 
 def judged_so_far(question: StudyQuestion, runs: Sequence[RunDirectory]) -> list[JudgedClaim]:
-    """Every claim by the analyzed runs; the same judgement as the pipeline's, on the same values. Claims that need the
-    seconds of a run (`during`) have no value here."""
-    figures = [row for run in runs for row in _figures(run, question.members)]
+    """Every claim by the analyzed runs; the same judgement as the pipeline's, on the same values."""
+    parts = [part for claim in question.claims for part in claim.parts]
+    figures = [row for run in runs for row in _figures(run, question.members, parts)]
     facts = [row for run in runs for row in _facts(run, question.members)]
     wanted = set(wanted_figures(question))
     found = []
@@ -40,10 +41,11 @@ def calibrated_per_s(run: RunDirectory, metric: str) -> float | None:
     return median(values) if values else None
 
 
-def _figures(run: RunDirectory, members: Iterable[Member]) -> list[Row]:
+def _figures(run: RunDirectory, members: Iterable[Member], parts: Sequence[Part]) -> list[Row]:
     names = {m.cell: m.name for m in members if m.run == run.name}
+    executions = sorted(execution_rows(_candidate(run)), key=lambda r: r["repeat"])
     counted: dict[str, list[int]] = {}
-    for row in sorted(execution_rows(_candidate(run)), key=lambda r: r["repeat"]):
+    for row in executions:
         if row["counted"]:
             counted.setdefault(row["cell"], []).append(row["round"])
     found = []
@@ -56,6 +58,13 @@ def _figures(run: RunDirectory, members: Iterable[Member]) -> list[Row]:
             found.append(
                 {"name": names[row["cell"]], "metric": row["metric"], "run": run.name, "round": number, "value": value}
             )
+    rounds_of = {(e["cell"], e["repeat"]): e["round"] for e in executions if e["counted"] and e["cell"] in names}
+    for figure, values in window_values(run, parts).items():
+        found += [
+            {"name": names[key[0]], "metric": figure, "run": run.name, "round": rounds_of[key], "value": value}
+            for key, value in values.items()
+            if key in rounds_of
+        ]
     return found
 
 

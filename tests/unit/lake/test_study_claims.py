@@ -20,7 +20,7 @@ from brokerlab.model.listener import SilentListener
 from brokerlab.pipeline.claims import claim_facts, claim_figures
 from brokerlab.pipeline.windows import window_figures
 from brokerlab.results.directory import RunDirectory
-from brokerlab.results.tables import RATE_PER_SECOND
+from brokerlab.results.tables import LATENCY_PER_SECOND, RATE_PER_SECOND
 from brokerlab.results.verdict import Reason
 from brokerlab.studies.load import Study, load_study
 from brokerlab.studies.looks import judged_so_far
@@ -43,6 +43,10 @@ MORE = """\
     says: the rate falls
     measure: during(fast, sent_per_s, 3s to 5s, 0s to 2s)
     holds: below 1
+  - id: slower
+    says: publishing takes longer later
+    measure: during(fast, publish_latency_p99_ns, 3s to 5s, 0s to 2s)
+    holds: above 1
 """
 UNSTEADY = Reason(code="not_steady", weight="cannot tell", cell="c01", repeat=None, text="it sways", affects=("rates",))
 LINES = "\n      7: {title: Over time, cells: [fast], along: second}"
@@ -68,6 +72,7 @@ class Measured:
         self.running.run()
         for run in self.runs:
             write_table(run.path, RATE_PER_SECOND, seconds(run))
+            write_table(run.path, LATENCY_PER_SECOND, latencies(run))
         add(self.place.store, [r.path for r in self.runs], self.place.session)
         self.question: StudyQuestion = question(self.running.plan(None), self.running.record, self.place.runs)
 
@@ -99,6 +104,25 @@ def seconds(run: RunDirectory) -> list[dict[str, Any]]:
     return rows
 
 
+def latencies(run: RunDirectory) -> list[dict[str, Any]]:
+    """Of two groups, in every second, one of them the worse; and rows that `during` must not look at."""
+    rng, rows = np.random.default_rng(5), []
+    quantiles = [c.name for c in LATENCY_PER_SECOND.columns if c.name.startswith("p") and c.name.endswith("_ns")]
+    for e in run.plan().order:
+        for s in range(6):
+            for measure in ("publish_latency", "end_to_end_latency"):
+                for group in ("g1", "g2"):
+                    worst = int(1e6 * (1 + s) * rng.uniform(0.9, 1.1) * (10 if measure == "end_to_end_latency" else 1))
+                    of_phase = "measure" if s else "warm_up"
+                    known = dict.fromkeys(quantiles, worst // 2) | {"p99_ns": worst}
+                    rows.append(
+                        {**known, "run": run.name, "cell": e.cell, "repeat": e.repeat, "counted": True,
+                         "second_unix_s": 1000 + 50 * e.repeat + s, "phase": of_phase, "measure": measure, "group": group,
+                         "count": 10, "max_ns": worst, "mean_ns": worst / 2}
+                    )  # fmt: skip
+    return rows
+
+
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Measured:
     return Measured(tmp_path_factory.mktemp("studied"), spark)
@@ -111,8 +135,8 @@ def tables(measured: Measured) -> StudyTables:
 
 def test_spark_judges_as_the_judgement_without_spark_does(measured: Measured, tables: StudyTables) -> None:
     direct = {j.claim.id: j for j in judged_so_far(measured.question, measured.runs)}
-    assert [row["claim"] for row in tables.claims] == ["twice", "open", "kept", "flat", "later"]
-    for row in tables.claims[:4]:
+    assert [row["claim"] for row in tables.claims] == ["twice", "open", "kept", "flat", "later", "slower"]
+    for row in tables.claims:
         found = direct[row["claim"]]
         assert (row["verdict"], row["reason"]) == (found.verdict, found.reason)
         assert found.chief.measured is not None
@@ -120,7 +144,7 @@ def test_spark_judges_as_the_judgement_without_spark_does(measured: Measured, ta
             (found.chief.measured.value, found.chief.measured.low, found.chief.measured.high)
         )
     assert [row["verdict"] for row in tables.claims] == [
-        "cannot tell", "reproduced", "reproduced", "cannot tell", "reproduced",
+        "cannot tell", "reproduced", "reproduced", "cannot tell", "reproduced", "reproduced",
     ]  # fmt: skip
     assert "not_steady" in tables.claims[0]["reason"]  # `kept` expects it, `twice` does not
 
@@ -196,7 +220,7 @@ def test_a_saturated_agent_is_a_fact_even_where_it_is_a_note(measured: Measured)
 
 
 def test_windows_are_medians_of_seconds(measured: Measured, tables: StudyTables) -> None:
-    rows = window_figures(measured.gold, measured.question).toArrow().to_pylist()
+    rows = window_figures(measured.gold, measured.question).where("metric like 'sent_per_s%'").toArrow().to_pylist()
     by_round = {(r["run"], r["cell"], r["round"]): r["value"] for r in rows}
     assert by_round
     for (_, _, number), value in by_round.items():
@@ -205,6 +229,31 @@ def test_windows_are_medians_of_seconds(measured: Measured, tables: StudyTables)
     later, fast = tables.claims[4], {(m.run, m.cell) for m in measured.question.members if m.name == "fast"}
     assert later["value"] < 0.8
     assert later["n"] == sum((run, cell) in fast for run, cell, _ in by_round) >= 4
+
+
+def test_windows_of_latencies_are_medians_of_the_worst_group_of_each_second_by_duckdb(
+    measured: Measured, tables: StudyTables
+) -> None:
+    rows = window_figures(measured.gold, measured.question).where("metric like 'publish%'").toArrow().to_pylist()
+    with duckdb.connect() as connection:
+        for name in ("latency_per_second", "rate_per_second", "executions"):
+            connection.register(name, measured.place.lake.dataset(name))
+        wanted = connection.sql(
+            "WITH worst AS (SELECT run, cell, repeat, second_unix_s, max(p99_ns) AS ns FROM latency_per_second"
+            "  WHERE measure = 'publish_latency' AND phase = 'measure' GROUP BY ALL),"
+            " began AS (SELECT run, cell, repeat, min(second_unix_s) AS at FROM rate_per_second WHERE phase = 'measure' GROUP BY ALL)"
+            " SELECT run, cell, round, median(ns) FILTER (second_unix_s - at BETWEEN 3 AND 4)"
+            "  / median(ns) FILTER (second_unix_s - at BETWEEN 0 AND 1)"
+            " FROM worst JOIN began USING (run, cell, repeat) JOIN executions USING (run, cell, repeat) WHERE counted"
+            " GROUP BY run, cell, repeat, round ORDER BY ALL"
+        ).fetchall()
+    found = sorted((r["run"], r["cell"], r["round"], r["value"]) for r in rows)
+    assert [f[:3] for f in found] == [w[:3] for w in wanted]
+    assert [f[3] for f in found] == pytest.approx([w[3] for w in wanted])
+    fast = {(m.run, m.cell) for m in measured.question.members if m.name == "fast"}
+    values = [w[3] for w in wanted if (w[0], w[1]) in fast]
+    slower = tables.claims[5]
+    assert (slower["n"], slower["value"]) == (len(values), pytest.approx(np.exp(np.mean(np.log(values)))))
 
 
 def test_figure_points_are_medians_on_the_axes_of_the_published_ones(measured: Measured, tables: StudyTables) -> None:

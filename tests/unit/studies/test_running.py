@@ -13,6 +13,9 @@ from brokerlab.errors import InterruptedRunError, NotFoundError
 from brokerlab.judge.claim_rows import Member
 from brokerlab.judge.claims import JudgedClaim
 from brokerlab.model.listener import SilentListener
+from brokerlab.model.plan import RunPlan
+from brokerlab.results.directory import RunDirectory
+from brokerlab.results.tables import RATE_PER_SECOND
 from brokerlab.results.verdict import Reason
 from brokerlab.studies.answer import Place
 from brokerlab.studies.answer import planned as answered_plan
@@ -22,6 +25,7 @@ from brokerlab.studies.planning import Machine, StudyPlan, plan_study, unmet_req
 from brokerlab.studies.running import RunningStudy, ended_runs, question
 from brokerlab.workload.estimate import START_S_PER_NODE
 from study_runs import STUDY, FakeLab, write_study
+from synthetic_tables import write_table
 
 MEANS = {"slow": 100.0, "fast": 200.0, "other": 201.0}
 
@@ -137,6 +141,53 @@ def test_an_edited_claim_is_contradicted_by_the_same_runs(desk: Callable[..., De
     running = d.run(only=("twice",))
     assert len(d.lab.ran) == 1
     assert d.verdicts(running)["twice"].verdict == "contradicted"
+
+
+DURING = (
+    STUDY
+    + """\
+  - id: later
+    says: the rate falls
+    measure: during(slow, sent_per_s, 2s to 4s, 0s to 2s)
+    holds: below 1
+"""
+)
+
+
+class LabWithSeconds(FakeLab):
+    """Its runs have seconds; the rate of the last two is that of the first two, times `falls` and some noise."""
+
+    falls = 1.0
+
+    def run(self, plan: RunPlan) -> RunDirectory:
+        run = super().run(plan)
+        rng = np.random.default_rng([7, len(self.ran)])
+        rows = []
+        for e in plan.order:
+            later = self.falls * float(np.exp(rng.normal(0, 0.02)))
+            for s in range(4):
+                counts = dict.fromkeys(("due", "acknowledged", "rejected", "unknown", "received", "buffer_full"), 0)
+                rows.append(
+                    {**counts, "run": run.name, "cell": e.cell, "repeat": e.repeat, "second_unix_s": 100 * e.repeat + s,
+                     "phase": "measure", "role": "producer", "group": "", "sent": round(10_000 * (later if s >= 2 else 1)),
+                     "bytes": 1}
+                )  # fmt: skip
+        write_table(run.path, RATE_PER_SECOND, rows)
+        return run
+
+
+@pytest.mark.parametrize(("falls", "looks", "verdict"), [(1.0, 3, "cannot tell"), (0.5, 1, "reproduced")])
+def test_a_claim_about_a_part_of_the_time_is_looked_at_again_while_it_is_not_clear(
+    desk: Callable[..., Desk], falls: float, looks: int, verdict: str
+) -> None:
+    d = desk(DURING)
+    d.lab = LabWithSeconds(d.runs, truth)
+    d.lab.falls = falls
+    running = d.run(only=("later",))
+    assert d.ran() == [(("slow",), n) for n in (4, 2, 2)[:looks]]
+    found = d.verdicts(running)["later"]
+    assert (found.verdict, found.chief.measured.n) == (verdict, 4 + 2 * (looks - 1))
+    assert found.chief.measured.value == pytest.approx(falls, rel=0.03)
 
 
 CALIBRATED = STUDY.replace(
