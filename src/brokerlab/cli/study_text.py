@@ -11,7 +11,8 @@ import click
 
 from brokerlab.cli.text import aligned, bytes_text, duration_text
 from brokerlab.cli.verdict_text import terminal_width
-from brokerlab.judge.claims import number
+from brokerlab.judge.claim_rows import published, unit_of_claim
+from brokerlab.judge.claim_text import quantity, range_text
 from brokerlab.model.claims import VERDICTS
 from brokerlab.studies.record import study_directory
 
@@ -24,13 +25,23 @@ COLORS = {"reproduced": "green", "contradicted": "red", "cannot tell": "yellow",
 
 
 def list_lines(studies: Sequence[Study], runs: Path) -> list[str]:
-    rows = [["study", "claims", "cells", "measured", ""]]
+    """One line for each study, then how many claims were published and how many were added here."""
+    if not studies:
+        return ["no studies come with this version"]
+    rows = [["study", "claims", "added", "cells", "measured", ""]]
     for study in studies:
-        done = [scale for scale in study.scales() if _steps(study, scale, runs)]
+        done = ", ".join(scale for scale in study.scales() if _steps(study, scale, runs)) or "no"
+        added = len(study.ours())
         rows.append(
-            [study.name, str(len(study.claims)), str(len(study.cells)), ", ".join(done) or "no", study.fields.title]
+            [study.name, str(len(study.claims) - added), str(added), str(len(study.cells)), done, study.fields.title]
         )
-    return aligned(rows, right=(1, 2)) if studies else ["no studies come with this version"]
+    return [*aligned(rows, right=(1, 2, 3)), "", count_line(studies)]
+
+
+def count_line(studies: Sequence[Study]) -> str:
+    added = sum(len(study.ours()) for study in studies)
+    published = sum(len(study.claims) for study in studies) - added
+    return f"{published} published claims and {added} added here"
 
 
 def study_document(study: Study, runs: Path) -> dict[str, Any]:
@@ -39,7 +50,7 @@ def study_document(study: Study, runs: Path) -> dict[str, Any]:
         "title": study.fields.title,
         "scales": list(study.scales()),
         "cells": [c.name for c in study.cells],
-        "claims": [{"claim": c.id, "says": c.says} for c in study.claims],
+        "claims": [{"claim": c.id, "says": c.says, "ours": c.id in study.ours()} for c in study.claims],
         "runs": {scale: _steps(study, scale, runs) for scale in study.scales()},
     }
 
@@ -132,12 +143,16 @@ def answer_lines(answer: StudyAnswer) -> list[str]:
     said = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts.get(v))
     lines = [click.style(f"{answer.study.name}, scale {answer.scale}: {said}", bold=True), answer.study.fields.title]
     width = terminal_width() or 100
+    ours = answer.study.ours()
     for row in answer.tables.claims:
         word = click.style(row["verdict"], fg=COLORS[row["verdict"]], bold=True)
-        lines += ["", f"{word}  {row['claim']}: {row['says']}"]
-        found = [f"measured {value_text(row)}" if row["value"] is not None else "not measured", f"holds {row['holds']}"]
-        if published_text(row):
-            found.append(f"published {published_text(row)}")
+        added = " (added here)" if row["claim"] in ours else ""
+        lines += ["", f"{word}  {row['claim']}{added}: {row['says']}"]
+        unit = unit_of_claim(row, answer.tables.parts)
+        measured = f"measured {value_text(row, unit)}" if row["value"] is not None else "not measured"
+        found = [measured, f"holds {range_text(row['holds'], unit)}"]
+        if published_text(row, unit):
+            found.append(f"published {published_text(row, unit)}")
         lines += textwrap.wrap("; ".join(found), width, initial_indent="  ", subsequent_indent="  ")
         lines += textwrap.wrap(row["reason"], width, initial_indent="  ", subsequent_indent="  ")
     lines += ["", *(f"run:  {run.path}" for run in answer.runs)]
@@ -148,21 +163,17 @@ def answer_lines(answer: StudyAnswer) -> list[str]:
     return lines
 
 
-def value_text(row: dict[str, Any]) -> str:
+def value_text(row: dict[str, Any], unit: str = "") -> str:
     """1.36 (1.2 to 1.5, n = 4)."""
-    interval = "" if row["low"] is None else f"{number(row['low'])} to {number(row['high'])}, "
-    return f"{number(row['value'])} ({interval}n = {row['n']})"
+    interval = "" if row["low"] is None else f"{quantity(row['low'], unit)} to {quantity(row['high'], unit)}, "
+    return f"{quantity(row['value'], unit)} ({interval}n = {row['n']})"
 
 
-def published_text(row: dict[str, Any]) -> str:
-    """1.36 (1.32 to 1.36, section IV.D)."""
-    notes = []
-    if row["published_low"] is not None:
-        notes.append(f"{number(row['published_low'])} to {number(row['published_high'])}")
-    if row["published_where"]:
-        notes.append(row["published_where"])
-    value = number(row["published"]) if row["published"] is not None else row["published_text"]
-    return f"{value} ({', '.join(notes)})" if value and notes else value or ", ".join(notes)
+def published_text(row: dict[str, Any], unit: str = "") -> str:
+    """1.36 (1.32 to 1.36; section IV.D)."""
+    value = published(row, unit)
+    where = row["published_where"]
+    return f"{value} ({where})" if value and where else value or where
 
 
 def answer_document(answer: StudyAnswer) -> dict[str, Any]:
@@ -173,6 +184,7 @@ def answer_document(answer: StudyAnswer) -> dict[str, Any]:
         "counts": {v: answer.counts().get(v, 0) for v in VERDICTS},
         "claims": [
             {k: v for k, v in row.items() if k not in ("study", "scale", "number")}
+            | {"ours": row["claim"] in answer.study.ours()}
             | {"cells": row["cells"].split(","), "runs": [r for r in row["runs"].split(",") if r]}
             | {"parts": [_part(p) for p in answer.tables.parts if p["claim"] == row["claim"]]}
             for row in answer.tables.claims

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import median
 
 import numpy as np
 
@@ -50,6 +51,15 @@ class Figures:
         return self.values.get(metric, {}).get(cell, {})
 
 
+@dataclass(frozen=True)
+class CountedWhile(Part):
+    """A rank of figures that count only while another metric of their cell stays below a limit."""
+
+    while_metric: str = ""
+    while_below: float = math.inf
+    while_text: str = ""  # the limit as written
+
+
 class NoValueError(Exception):
     """A measure cannot be computed from these values; the text says why."""
 
@@ -69,12 +79,27 @@ def measured(part: Part, figures: Figures, level: float) -> Measured:
     intervals = [c.interval(level / len(pairs)) for c in contrasts] if all(c.tells for c in contrasts) else None
     means = [c.mean for c in contrasts]
     if part.kind == "rank":
+        _check_all_count(part, figures)
         return _rank(means, intervals, n)
     if part.kind == "peak":
         if intervals is None:
             return Measured(_exp(max(means)), None, None, n)
         return Measured(_exp(max(means)), _exp(max(i[0] for i in intervals)), _exp(max(i[1] for i in intervals)), n)
     return _spread(means, intervals, n, inverse=part.kind == "flatness")
+
+
+def _check_all_count(part: Part, figures: Figures) -> None:
+    """NoValueError for a cell whose figure does not count: the median of the other metric is not below its limit."""
+    if not isinstance(part, CountedWhile):
+        return
+    for cell in part.cells:
+        values = figures.of(part.while_metric, cell)
+        if not values:
+            raise NoValueError(f"{cell} has no {part.while_metric}")
+        if median(values.values()) >= part.while_below:
+            raise NoValueError(
+                f"the {part.metric} of {cell} does not count: its {part.while_metric} is not below {part.while_text}"
+            )
 
 
 def _pairs(part: Part) -> list[tuple[str, str]]:

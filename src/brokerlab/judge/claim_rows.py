@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from brokerlab.judge.claim_limits import METRICS_ASKED
-from brokerlab.judge.claim_measures import Figures
+from brokerlab.judge.claim_measures import CountedWhile, Figures
+from brokerlab.judge.claim_text import quantity, unit_of
 from brokerlab.judge.claims import CellFacts, CellReason, JudgedClaim, Observed, judged
 from brokerlab.model.claims import SAME, Claim
 from brokerlab.model.tables import Column, Table
@@ -156,5 +157,23 @@ def _row(question: StudyQuestion, verdict: JudgedClaim, number: int, i: int, run
 def wanted_figures(question: StudyQuestion) -> Iterable[tuple[str, str, str]]:
     """(claim, cell, metric) of everything a claim is judged by: the cells that its measure names and no others."""
     for claim in question.claims:
-        asked = dict.fromkeys((*claim.metrics, *METRICS_ASKED))
+        limits = [part.while_metric for part in claim.parts if isinstance(part, CountedWhile)]
+        asked = dict.fromkeys((*claim.metrics, *limits, *METRICS_ASKED))
         yield from ((claim.id, cell, metric) for cell in claim.cells for metric in asked)
+
+
+def unit_of_claim(row: Mapping[str, Any], parts: Iterable[Mapping[str, Any]]) -> str:
+    """The unit of a row of CLAIM: that of the part whose value and range it carries, by the rows of CLAIM_PART."""
+    keys = ("claim", "holds", "value", "low", "high")
+    chief = next((p for p in parts if all(p[k] == row[k] for k in keys)), None)
+    return unit_of(chief["measure"]) if chief is not None else ""
+
+
+def published(row: Mapping[str, Any], unit: str) -> str:
+    """The study's own figure with its range, or its words: 1.36 (1.32 to 1.36)."""
+    between = ""
+    if row["published_low"] is not None:
+        between = f"{quantity(row['published_low'], unit)} to {quantity(row['published_high'], unit)}"
+    if row["published"] is None:
+        return between or str(row["published_text"])
+    return quantity(row["published"], unit) + (f" ({between})" if between else "")

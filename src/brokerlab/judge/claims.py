@@ -8,6 +8,7 @@ from typing import Literal
 
 from brokerlab.judge.claim_limits import SATURATED, driver_limit
 from brokerlab.judge.claim_measures import Figures, Measured, NoValueError, measured
+from brokerlab.judge.claim_text import quantity, range_text, unit_of
 from brokerlab.judge.estimates import ALARMS
 from brokerlab.model.claims import Claim, Part, Verdict
 from brokerlab.model.metrics import METRICS
@@ -123,7 +124,9 @@ def _part(claim: Claim, part: Part, observed: Observed, level: float) -> JudgedP
         return JudgedPart(part, found, "", f"repeats: {found.n}, needed: {FEWEST_FOR_CLAIM}", limit)
     place = part.bound.place(found.low, found.high)
     said = {"inside": "{} holds", "outside": "{} does not hold", "across": "whether {} holds cannot be told"}[place]
-    text = f"{part.text} is {number(found.low)} to {number(found.high)}: {said.format(part.bound.text)}"
+    unit = unit_of(part.text)
+    holds = said.format(range_text(part.bound.text, unit))
+    text = f"{part.text} is {quantity(found.low, unit)} to {quantity(found.high, unit)}: {holds}"
     return JudgedPart(part, found, place, f"{text}; {limit}" if limit else text, limit)
 
 
@@ -192,11 +195,3 @@ def _doubt(facts: CellFacts, aspect: str, expects: Sequence[str]) -> str:
     if unexpected is not None:
         return f"{unexpected.text} ({unexpected.code})"
     return "" if deciding else answer
-
-
-def number(value: float) -> str:
-    """Three significant digits, as in 1.36 or 23,400."""
-    size = abs(value)
-    if size >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"

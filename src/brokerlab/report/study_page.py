@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from brokerlab.errors import UserError
-from brokerlab.judge.claims import number
+from brokerlab.judge.claim_rows import published, unit_of_claim
+from brokerlab.judge.claim_text import quantity, range_text
 from brokerlab.model.claims import VERDICTS
 from brokerlab.report import figures as text
 from brokerlab.report.grid import Cell, grid
@@ -67,6 +68,7 @@ class StudySource:
     runs: Sequence[RunLink]
     method: Sequence[tuple[str, str]]  # heading and sentence
     contradicts_itself: tuple[str, ...] = ()
+    ours: frozenset[str] = frozenset()  # claims that were added here
 
 
 def write_study_page(file: Path, studies: Sequence[StudySource]) -> Path:
@@ -128,16 +130,7 @@ def _study(study: StudySource, *, alone: bool) -> list[Html | None]:
 
 def _claims(study: StudySource) -> Html:
     heads = ("claim", "verdict", "measured", "holds", "published")
-    rows = [
-        [
-            Cell(row["says"], row["claim"]),
-            Cell(tag("span", row["verdict"], class_=f"status {_STATUS[row['verdict']]}"), None),
-            Cell(text.ABSENT if row["value"] is None else number(row["value"]), _interval(row)),
-            Cell(row["holds"] or text.ABSENT, None),
-            Cell(published(row) or text.ABSENT, row["published_where"] or None),
-        ]
-        for row in study.claims
-    ]
+    rows = [_claim(study, row) for row in study.claims]
     told = [_told(study, row) for row in study.claims]
     caption = "Each claim with its verdict. The interval decides; how near the value is to the published one does not."
     return tag(
@@ -149,19 +142,21 @@ def _claims(study: StudySource) -> Html:
     )
 
 
-def _interval(row: Row) -> str | None:
+def _claim(study: StudySource, row: Row) -> list[Any]:
+    unit = unit_of_claim(row, study.parts)
+    return [
+        Cell(row["says"], f"{row['claim']}, added here" if row["claim"] in study.ours else row["claim"]),
+        Cell(tag("span", row["verdict"], class_=f"status {_STATUS[row['verdict']]}"), None),
+        Cell(text.ABSENT if row["value"] is None else quantity(row["value"], unit), _interval(row, unit)),
+        Cell(range_text(row["holds"], unit) or text.ABSENT, None),
+        Cell(published(row, unit) or text.ABSENT, row["published_where"] or None),
+    ]
+
+
+def _interval(row: Row, unit: str = "") -> str | None:
     if row["low"] is None:
         return f"n = {row['n']}" if row["n"] else None
-    return f"{number(row['low'])} to {number(row['high'])}, n = {row['n']}"
-
-
-def published(row: Row) -> str:
-    """The study's own figure, or its words."""
-    if row["published"] is not None:
-        return number(row["published"])
-    if row["published_low"] is not None:
-        return f"{number(row['published_low'])} to {number(row['published_high'])}"
-    return str(row["published_text"])
+    return f"{quantity(row['low'], unit)} to {quantity(row['high'], unit)}, n = {row['n']}"
 
 
 def _told(study: StudySource, row: Row) -> Html:

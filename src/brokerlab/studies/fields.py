@@ -145,6 +145,10 @@ class Requires(Frozen):
 class ClaimFields(Frozen):
     id: Identifier = Field(description="Its name.")
     says: str = Field(min_length=1, description="The claim in one sentence.")
+    ours: bool = Field(
+        False,
+        description="Added here: the same asked another way, of another product, at another load, or a part of it apart.",
+    )
     measure: str = Field(min_length=1, description="A measure over cells, such as ratio(a, b, sent_per_s).")
     published: Published = Field(default=Published.model_validate({}), description="What the study found.")
     holds: str | None = Field(None, description="The range in which the claim holds, such as above 1 or 0.95 to 1.05.")

@@ -3,6 +3,7 @@
 measure = call | "all(" item ("," item)* ")"
 item    = call [range]                    a part of `all` may have a range of its own; else it is the claim's
 call    = name "(" argument ("," argument)* ")"
+rank's last argument may be "while" metric "below" limit
 range   = (">" | ">=" | "<" | "<=" | "==") number | ("above" | "at least" | "below" | "at most") number
         | number "to" number
 """
@@ -15,11 +16,13 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from brokerlab.judge.claim_measures import CountedWhile
 from brokerlab.model.claims import KINDS, Bound, Part, Window
 from brokerlab.model.metrics import METRICS
 from brokerlab.model.quantities import parse_duration_s, parse_number
 
 CONFIGURED = "configured"
+WHILE = "while"
 _TOKEN = re.compile(r"\s*(?:([A-Za-z0-9_*][A-Za-z0-9_.*-]*)|(>=|<=|==|[(),<>])|(\S))")
 _WORDS = {"above": ">", "at least": ">=", "below": "<", "at most": "<="}
 _COMPARISONS = (">=", "<=", "==", ">", "<")
@@ -195,6 +198,7 @@ def _part(call: _Call, bound: Bound, cells: Sequence[str], metrics: Collection[s
         if len(arguments) != 3:
             raise LanguageError(f"must be {KINDS[kind][2]}")
         of = _metric(_single(arguments.pop()), {*metrics, CONFIGURED})
+    counts = _counts(arguments.pop(), metrics) if kind == "rank" and arguments[-1][0].text == WHILE else None
     bucket_ns = 0
     if kind == "bucketed":
         if len(arguments) != 3:
@@ -206,7 +210,24 @@ def _part(call: _Call, bound: Bound, cells: Sequence[str], metrics: Collection[s
     fewest, most, usage = KINDS[kind]
     if len(named) < fewest or (most is not None and len(named) > most):
         raise LanguageError(f"must be {usage}; {call.text} names {len(named)} different cells")
+    if counts is not None:
+        return CountedWhile(call.text, kind, named, metric, bound, of, windows, bucket_ns, *counts)
     return Part(call.text, kind, named, metric, bound, of, windows, bucket_ns)
+
+
+def _counts(tokens: tuple[_Token, ...], metrics: Collection[str]) -> tuple[str, float, str]:
+    """`while METRIC below LIMIT`: the metric, the limit in its unit and as written."""
+    if len(tokens) != 4 or tokens[2].text != "below":
+        said = " ".join(t.text for t in tokens)
+        raise LanguageError(
+            f"{said!r} at character {tokens[0].at} must be like: while end_to_end_latency_p95_ns below 5s"
+        )
+    metric, limit = _metric(tokens[1], metrics), tokens[3]
+    try:
+        below = parse_duration_s(limit.text) * 1e9 if metric.endswith("_ns") else parse_number(limit.text)
+    except ValueError as error:
+        raise LanguageError(f"{limit.text!r} at character {limit.at} {error}") from None
+    return metric, below, limit.text
 
 
 def _single(tokens: tuple[_Token, ...]) -> _Token:

@@ -102,6 +102,10 @@ class Study:
             for number, figure in experiment.figures.items():
                 yield number, figure, drawn(figure.cells, experiment, self.fields.experiments)
 
+    def ours(self) -> frozenset[str]:
+        """Claims that were added here, by id; the others are the study's."""
+        return frozenset(c.id for c in self.fields.claims if c.ours)
+
     def requires(self, claim: str) -> Any:
         return next(c.requires for c in self.fields.claims if c.id == claim)
 

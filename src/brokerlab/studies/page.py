@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from brokerlab.report.study_page import FigureText, RunLink, StudySource
 if TYPE_CHECKING:
     from brokerlab.studies.answer import StudyAnswer
 
+_UNIT_WORDS = {"1/s": "second", "B": "bytes"}  # as axes say them
+
 
 def page_source(answer: StudyAnswer, page: Path) -> StudySource:
     """Links lead from where `page` lies."""
@@ -25,9 +28,7 @@ def page_source(answer: StudyAnswer, page: Path) -> StudySource:
             continue
         unit = METRICS[figure.metric].unit if figure.unit is None else figure.unit
         y = figure.y or METRICS[figure.metric].words
-        figures[number] = FigureText(
-            figure.title, figure.x, f"{y}, {unit}" if unit not in ("", "1") else y, unit, figure.along
-        )
+        figures[number] = FigureText(figure.title, figure.x, axis_text(y, unit), unit, figure.along)
     return StudySource(
         name=study.name,
         title=study.fields.title,
@@ -41,7 +42,16 @@ def page_source(answer: StudyAnswer, page: Path) -> StudySource:
         runs=_links(answer, page),
         method=_method(answer),
         contradicts_itself=study.fields.contradicts_itself,
+        ours=study.ours(),
     )
+
+
+def axis_text(words: str, unit: str) -> str:
+    """What an axis shows, with its unit where the words do not say it: `bytes sent, MB/s`, `messages a second`."""
+    said = re.split(r"[ ,]+", words)
+    if unit in ("", "1") or unit in said or _UNIT_WORDS.get(unit) in said:
+        return words
+    return f"{words}, {unit}"
 
 
 def _links(answer: StudyAnswer, page: Path) -> list[RunLink]:

@@ -200,6 +200,24 @@ def test_rank_is_kendalls_tau_and_unclear_pairs_are_its_interval(order: str) -> 
     assert unclear.high - unclear.low == pytest.approx(2 / 6)
 
 
+P95 = "end_to_end_latency_p95_ns"
+
+
+@pytest.mark.parametrize(("p95_ns", "verdict"), [(4.9e9, "reproduced"), (5.0e9, "cannot tell"), (None, "cannot tell")])
+def test_a_rate_is_ranked_only_while_its_latency_stays_below_the_limit(p95_ns: float | None, verdict: str) -> None:
+    known = observed()
+    slow = {} if p95_ns is None else {"c": {(RUN, r): p95_ns for r in range(1, 7)}}
+    fast = {cell: {(RUN, r): 1e6 for r in range(1, 7)} for cell in "abd"}
+    values = {**known.figures.values, P95: {**fast, **slow}}
+    known = replace(known, figures=replace(known.figures, values=values))
+    asked = claim(f"rank(a, c, b, d, sent_per_s, while {P95} below 5s)", "at least 1")
+    found = judged(asked, known, 1)
+    assert found.verdict == verdict
+    if p95_ns is not None and verdict == "cannot tell":
+        assert found.reason == f"the sent_per_s of c does not count: its {P95} is not below 5s"
+        assert not found.is_open
+
+
 def test_three_repeats_have_a_value_and_no_interval() -> None:
     few = {cell: v[:3] for cell, v in VALUES.items()}
     for text in (
