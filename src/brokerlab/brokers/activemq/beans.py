@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from brokerlab.brokers.activemq.metrics import BROKER, METRICS, OWN
 from brokerlab.brokers.activemq.settings import SERVER
-from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.jolokia import Jolokia, JolokiaProbe, Values, asking_beans
+from brokerlab.brokers.kit.jolokia import Jolokia, Values, asking_beans, jolokia_probe
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 from brokerlab.model.watched import beans_of
@@ -31,8 +30,7 @@ READABLE = {
 CALLABLE = {BROKER: tuple(_REMOVALS.values())}
 
 
-def probe(endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> JolokiaProbe:
-    return JolokiaProbe(endpoint.security, nodes, METRICS)
+probe = jolokia_probe(METRICS)
 
 
 class Beans:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from brokerlab.brokers.artemis.metrics import BROKER, METRICS, OWN
-from brokerlab.brokers.artemis.settings import DATASYNC, KIND, SYNC, QueueName, belongs
-from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.jolokia import Jolokia, JolokiaProbe, Values, asking_beans
+from brokerlab.brokers.artemis.settings import DATASYNC, KIND, SYNC, QueueName
+from brokerlab.brokers.kit.jolokia import Jolokia, Values, asking_beans, jolokia_probe
+from brokerlab.brokers.kit.names import belongs
 from brokerlab.brokers.kit.spread import parts_of, shared_out
 from brokerlab.brokers.kit.wire import option_list
 from brokerlab.errors import BrokerError
@@ -41,8 +41,7 @@ READABLE = {
 CALLABLE = {BROKER: (_CREATE, _DELETE)}
 
 
-def probe(endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> JolokiaProbe:
-    return JolokiaProbe(endpoint.security, nodes, METRICS)
+probe = jolokia_probe(METRICS)
 
 
 def pairs_of(endpoint: Endpoint) -> list[Endpoint]:

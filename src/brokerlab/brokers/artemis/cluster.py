@@ -10,20 +10,19 @@ from brokerlab.brokers.artemis.beans import CALLABLE, DATASYNC_OPTION, READABLE,
 from brokerlab.brokers.artemis.configuration import Node, node_files
 from brokerlab.brokers.artemis.settings import DATASYNC, DEFAULT_GROUP, QueueName, server_settings
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.java import NOT_OURS, java_command, write_java_files
-from brokerlab.brokers.kit.jolokia import agent_and_jars, agent_option, policy, write_agent_files
-from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet, write_private
+from brokerlab.brokers.kit.java_cluster import JavaCluster
+from brokerlab.brokers.kit.local import not_yet, write_private
 from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.brokers.kit.stomp_link import StompLink
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
-from brokerlab.processes.process import ServerProcess, inherited_environment
+from brokerlab.processes.process import ServerProcess
 
 _READY = "brokerlab_ready"
 _AUDIT = "org.apache.activemq.audit"  # at the level INFO it logs every request
 
 
-class ArtemisCluster(LocalCluster):
+class ArtemisCluster(JavaCluster):
     """See brokers.contract.Cluster and CanLoseANode. Every odd node is a primary, and the next one its backup."""
 
     def __init__(self, cell: CellPlan, server: JavaServer, directory: Path, logs: Path) -> None:
@@ -33,37 +32,31 @@ class ArtemisCluster(LocalCluster):
         others = [ports[i ^ 1] if role else 0 for i, role in enumerate(roles)]
         self._nodes = [Node(f"artemis-{i + 1}", ports[i], role, others[i]) for i, role in enumerate(roles)]
         self._password = secrets.token_hex(16)  # between the nodes of a pair
-        scheme = "http" if self._certificates is None else "https"
-        self._urls = [f"{scheme}://{HOST}:{port}/jolokia/" for port in self._jolokia]
+        self._urls = self._jolokia_urls(self._jolokia)
         self._processes = [self._process(node, server) for node in self._nodes]
 
     def _process(self, node: Node, server: JavaServer) -> ServerProcess:
-        home = self._directory / node.name
         # By that jar Jolokia would know Artemis' own launcher, which we do not use, and wait minutes for what it does.
-        agent, jars = agent_and_jars(jar for jar in server.jars if jar.name != "artemis-boot.jar")
-        unpacked = jars[0].parent.parent
+        jars = tuple(jar for jar in server.jars if jar.name != "artemis-boot.jar")
+        home, unpacked = self._directory / node.name, jars[0].parent.parent
         options = [
             *("-Xms512m", "-Xmx1024m", "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED"),
             *(f"-Dartemis.home={unpacked}", f"-Dartemis.instance={home}", f"-Dartemis.instance.etc={home / 'etc'}"),
             f"-Djava.library.path={unpacked / 'bin' / 'lib' / 'linux-x86_64'}",  # for the journal ASYNCIO
             f"-Djava.security.auth.login.config={home / 'etc' / 'login.config'}",
-            *(f"{DATASYNC_OPTION}{server_settings(self._cell)[DATASYNC]}", agent_option(agent, home)),
+            f"{DATASYNC_OPTION}{server_settings(self._cell)[DATASYNC]}",
         ]
         main = ["org.apache.activemq.artemis.cli.Artemis", "run"]
-        environment = inherited_environment(self._cell.security, *NOT_OURS)
-        return self._server(node.name, java_command(server.java.path, jars, home, options, main), environment)
+        return self._java_with_agent(node.name, JavaServer(server.java, jars), options, main)
 
     def start(self) -> None:
         self._make_certificates()
-        allowed, tls = policy(READABLE, CALLABLE), self._certificates
         for node, jolokia_port in zip(self._nodes, self._jolokia, strict=True):
-            home = self._directory / node.name
-            write_java_files(home, silent=[_AUDIT])
-            for name, text in node_files(home / "etc", node, self._cell, self._password, tls).items():
-                write_private(home / "etc" / name, text)
-            write_agent_files(home, jolokia_port, allowed, tls, self._cell.security)
-        for process in self._processes:
-            process.start()
+            self._write_files(node.name, jolokia_port, READABLE, CALLABLE, silent=[_AUDIT])
+            etc = self._directory / node.name / "etc"
+            for name, text in node_files(etc, node, self._cell, self._password, self._certificates).items():
+                write_private(etc / name, text)
+        self._start_processes()
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
         self._wait("backups that have everything", self._in_sync, deadline_mono_ns)

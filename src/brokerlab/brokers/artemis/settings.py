@@ -45,12 +45,6 @@ class QueueName:
         return (zlib.crc32(self.destination.encode()) + self.partition) % pairs
 
 
-def belongs(address: str, destination: str) -> bool:
-    """Whether an address is one of this destination's partitions."""
-    before, _, number = address.rpartition(".")
-    return before == destination and number.isdecimal()
-
-
 def server_settings(cell: CellPlan) -> dict[str, str]:
     datasync = "true" if wants_fsync(cell.durability) else "false"
     return {KIND: "NIO", DATASYNC: datasync, SYNC: "true", "journal-pool-files": "10", **cell.broker_settings}

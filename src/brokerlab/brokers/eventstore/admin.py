@@ -12,6 +12,7 @@ from brokerlab.brokers.eventstore.api import HttpApi
 from brokerlab.brokers.eventstore.connection import connect, refusals, stream_of
 from brokerlab.brokers.eventstore.consumer import ensure_subscription
 from brokerlab.brokers.eventstore.settings import durability_of
+from brokerlab.brokers.kit.names import of_partitions
 from brokerlab.model.plan import CellPlan, Endpoint
 
 
@@ -24,12 +25,12 @@ class EventstoreAdmin:
         self._client = connect(endpoint, "brokerlab-admin")
         self._made: set[str] = set()  # streams, of which the server may know nothing yet
 
-    def _streams(self, destination: str) -> list[str]:
-        return [stream_of(destination, partition) for partition in range(self._cell.partitions)]
+    def _streams(self, destinations: tuple[str, ...]) -> list[str]:
+        return of_partitions(stream_of, destinations, self._cell.partitions)
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:
         with refusals(self._endpoint):
-            for stream in [stream_of(d, partition) for d in destinations for partition in range(partitions)]:
+            for stream in of_partitions(stream_of, destinations, partitions):
                 self._made.add(stream)
                 for group in groups:
                     ensure_subscription(self._client, group, stream, self._cell.broker_settings)
@@ -37,7 +38,7 @@ class EventstoreAdmin:
     def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:  # noqa: ARG002
         """Every subscription of the streams, whoever made it: a stream that is deleted would leave it without one."""
         with refusals(self._endpoint):
-            for stream in [stream for destination in destinations for stream in self._streams(destination)]:
+            for stream in self._streams(destinations):
                 self._made.discard(stream)
                 for group in self._groups(stream):
                     with contextlib.suppress(NotFoundError):
@@ -54,7 +55,7 @@ class EventstoreAdmin:
     def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
         found = {"server": self._api.info(), "options": self._api.options()}
         with refusals(self._endpoint):
-            for stream in [stream for destination in destinations for stream in self._streams(destination)]:
+            for stream in self._streams(destinations):
                 last, groups = self._client.get_current_version(stream), self._groups(stream)
                 if groups or stream in self._made or not isinstance(last, StreamState):
                     events = "0" if isinstance(last, StreamState) else str(last + 1)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from typing import Any
 
 from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.eventstore.metrics import METRICS
-from brokerlab.brokers.kit.http_reader import as_text, ask, basic_login
+from brokerlab.brokers.kit.http_reader import as_text, basic_login, read_json
 from brokerlab.brokers.kit.probing import readings_of
 from brokerlab.brokers.kit.wire import credentials, tls_context
 from brokerlab.errors import BrokerError
@@ -30,13 +29,7 @@ class HttpApi:
         security = self._security
         login = {} if security is None or security.user is None else basic_login(*credentials(security))
         context = tls_context(security) if url.startswith("https:") else None
-        answer = ask(f"{url}{path}", headers={"Accept": "application/json", **login}, seconds=seconds, context=context)
-        if answer.status != 200:
-            raise OSError(f"{url}{path} answered {answer.status}")
-        try:
-            return json.loads(answer.text)
-        except ValueError as e:
-            raise OSError(f"{url}{path}: unreadable answer") from e
+        return read_json(f"{url}{path}", seconds, context, {"Accept": "application/json", **login})
 
     def info(self) -> dict[str, str]:
         """Version and state of the first node."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from urllib.parse import quote, urlencode
 
 from grpc import CallCredentials
@@ -12,6 +11,7 @@ from kurrentdbclient import KurrentDBClient
 from kurrentdbclient.exceptions import KurrentDBClientError
 
 from brokerlab.brokers.kit.outcomes import OutcomeTable
+from brokerlab.brokers.kit.refusals import explained_by, words_of
 from brokerlab.brokers.kit.wire import credentials
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
@@ -59,15 +59,11 @@ def login_of(client: KurrentDBClient, endpoint: Endpoint) -> CallCredentials | N
 
 
 def explained(error: Exception, endpoint: Endpoint) -> BrokerError:
-    said = " ".join(str(error).split())[:300] or type(error).__name__
+    said = f"{type(error).__name__}: {words_of(error)}"
     hint = "is it running, and do TLS, user and password hold?"
-    return BrokerError(f"KurrentDB at {', '.join(endpoint.addresses)}: {type(error).__name__}: {said}", hint=hint)
+    return BrokerError(f"KurrentDB at {', '.join(endpoint.addresses)}: {said}", hint=hint)
 
 
-@contextmanager
-def refusals(endpoint: Endpoint) -> Iterator[None]:
+def refusals(endpoint: Endpoint) -> AbstractContextManager[None]:
     """Whatever the library raises becomes a BrokerError."""
-    try:
-        yield
-    except (KurrentDBClientError, ValueError) as e:
-        raise explained(e, endpoint) from e
+    return explained_by(lambda e: explained(e, endpoint), KurrentDBClientError, ValueError)

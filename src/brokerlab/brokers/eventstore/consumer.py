@@ -18,6 +18,7 @@ from brokerlab.brokers.eventstore.connection import PATH, connect, explained, lo
 from brokerlab.brokers.eventstore.settings import client_settings, subscription_settings
 from brokerlab.brokers.kit.blocking import Worker
 from brokerlab.brokers.kit.deadlines import seconds_until
+from brokerlab.brokers.kit.names import of_partitions
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
@@ -103,7 +104,7 @@ class EventstoreConsumer:
         self._endpoint, self._group = plan.endpoint, plan.group
         self._automatic = plan.consumers.acknowledge == "automatic"
         self._client = connect(plan.endpoint, f"{plan.agent}-{number}")
-        streams = [stream_of(d, partition) for d in plan.destinations for partition in range(plan.partitions)]
+        streams = of_partitions(stream_of, plan.destinations, plan.partitions)
         with refusals(plan.endpoint):
             for stream in streams:
                 ensure_subscription(self._client, plan.group, stream, {})

@@ -10,6 +10,7 @@ from kurrentdbclient.exceptions import GrpcError, KurrentDBClientError, NodeIsNo
 from brokerlab.brokers.eventstore.connection import ERRORS, PATH, connect, login_of, refusals, stream_of
 from brokerlab.brokers.eventstore.settings import client_settings
 from brokerlab.brokers.kit.blocking import Batch, BlockingProducer, Told
+from brokerlab.brokers.kit.names import of_partitions
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED
 from brokerlab.model.plan import AgentPlan
@@ -28,7 +29,7 @@ class EventstoreProducer(BlockingProducer):
         settings = client_settings(plan.client_settings)
         self._endpoint, self._name = plan.endpoint, f"{plan.agent}-{number}"
         self._timeout_s = plan.producers.send_timeout_s
-        self._streams = [stream_of(d, partition) for d in plan.destinations for partition in range(plan.partitions)]
+        self._streams = of_partitions(stream_of, plan.destinations, plan.partitions)
         self._lost = False
         self._client = connect(plan.endpoint, self._name)
         with refusals(plan.endpoint):

@@ -51,18 +51,22 @@ def ask(
         connection.close()
 
 
-def read_text(url: str, seconds: float, context: ssl.SSLContext | None = None) -> str:
+def read_text(
+    url: str, seconds: float, context: ssl.SSLContext | None = None, headers: Mapping[str, str] | None = None
+) -> str:
     """A whole page. Raises OSError."""
-    answer = ask(url, seconds=seconds, context=context)
+    answer = ask(url, headers=headers, seconds=seconds, context=context)
     if answer.status != 200:
         raise OSError(f"{url} answered {answer.status}")
     return answer.text
 
 
-def read_json(url: str, seconds: float = 5.0, context: ssl.SSLContext | None = None) -> Any:
+def read_json(
+    url: str, seconds: float = 5.0, context: ssl.SSLContext | None = None, headers: Mapping[str, str] | None = None
+) -> Any:
     """A page of JSON. Raises OSError."""
     try:
-        return json.loads(read_text(url, seconds, context))
+        return json.loads(read_text(url, seconds, context, headers))
     except (ValueError, RecursionError) as e:
         raise OSError(f"{url}: unreadable answer") from e
 

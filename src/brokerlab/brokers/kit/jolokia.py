@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +21,7 @@ from brokerlab.brokers.kit.java import properties
 from brokerlab.brokers.kit.local import write_private
 from brokerlab.brokers.kit.wire import credentials, tls_context
 from brokerlab.errors import BrokerError
-from brokerlab.model.plan import Security
+from brokerlab.model.plan import Endpoint, Security
 from brokerlab.model.watched import Bean, WatchedMetric, beans_of
 
 # Our agents answer only requests that say they come from here: a page in a browser cannot say so. Products that let in
@@ -119,6 +119,11 @@ class JolokiaProbe:
         except OSError:
             return []
         return readings_of(name, self._rows, answers)
+
+
+def jolokia_probe(rows: Sequence[WatchedMetric]) -> Callable[[Endpoint, tuple[NodeInfo, ...]], JolokiaProbe]:
+    """A front door's `probe` for these metrics."""
+    return lambda endpoint, nodes: JolokiaProbe(endpoint.security, nodes, rows)
 
 
 def requests_for(rows: Iterable[WatchedMetric]) -> list[dict[str, object]]:

@@ -7,24 +7,28 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
-from brokerlab.brokers.contract import LinkInfo, NodeInfo
+from brokerlab.brokers.contract import Admin, LinkInfo, NodeInfo
 from brokerlab.brokers.kit.certificates import Certificates, certificate_files, make_certificates
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint, Security
 from brokerlab.processes.confinement import Confinement
 from brokerlab.processes.links import CappedLinks
 from brokerlab.processes.ports import HeldPorts
-from brokerlab.processes.process import ServerProcess
+from brokerlab.processes.process import ServerProcess, stop_together
 from brokerlab.processes.readiness import wait_until
 
 HOST = "127.0.0.1"
 _LEADER_NS = 60_000_000_000
+_TRIAL = "brokerlab_ready"
 
 
 class LocalCluster:
     """A part of brokers.contract.Cluster and CanLoseANode. What is left: making `_processes` and the files they read,
     readiness, `endpoint`, `nodes`, and who leads."""
+
+    stop_together_s: ClassVar[float | None] = None  # all are told at once, with so much time; None: one after the other
 
     def __init__(self, cell: CellPlan, directory: Path, logs: Path, ports: int) -> None:
         self._cell = cell
@@ -41,6 +45,12 @@ class LocalCluster:
         """A node that works in a directory of its own among the data."""
         log, directory = self._logs / f"{name}.log", self._directory / name
         return ServerProcess(name, command, log, directory, env, self._confinement)
+
+    def _start_processes(self, some: Sequence[ServerProcess] | None = None) -> None:
+        """All of them, or these: where they are not running. After a kill the others still do."""
+        for process in self._processes if some is None else some:
+            if not process.is_running():
+                process.start()
 
     def _make_certificates(self) -> None:
         """Where the cell asks for TLS and they are not there from an earlier start."""
@@ -92,8 +102,11 @@ class LocalCluster:
         return tails(self._processes, lines, of)
 
     def stop(self) -> None:
-        for process in self._processes:
-            process.stop()
+        if self.stop_together_s is not None:
+            stop_together(self._processes, self.stop_together_s)
+        else:
+            for process in self._processes:
+                process.stop()
 
     def clean(self) -> None:
         self._links.end()
@@ -112,6 +125,15 @@ def not_yet() -> Iterator[None]:
         yield
     except BrokerError as e:
         raise OSError(e.message) from e
+
+
+@contextmanager
+def trial_destination(admin: Admin, partitions: int = 1) -> Iterator[str]:
+    """The same, with a destination made for it, which is deleted when the proof is there."""
+    with not_yet():
+        admin.create((_TRIAL,), partitions, ())
+        yield _TRIAL
+        admin.delete((_TRIAL,), ())
 
 
 def write_private(path: Path, text: str, mode: int = 0o600) -> None:

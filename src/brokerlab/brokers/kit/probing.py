@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from brokerlab.brokers.contract import NodeInfo, Reading
-from brokerlab.brokers.kit.http_reader import read_json
+from brokerlab.brokers.kit.http_reader import MISREAD, read_json
+from brokerlab.errors import BrokerError
+from brokerlab.model.plan import Endpoint
 from brokerlab.model.watched import Field, Sample, WatchedMetric, fields_of
 
 _LINE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? ([^ ]+)(?: \d+)?")
@@ -49,6 +52,26 @@ def _number(text: str) -> float:
         return math.nan
 
 
+class NodeByNodeProbe(ABC):
+    """See brokers.contract.BrokerProbe. One that does not answer, or something else than it should, gives no figures."""
+
+    unanswered: tuple[type[Exception], ...] = ()  # what a client library raises
+
+    def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> None:
+        self._endpoint, self._nodes = endpoint, nodes
+
+    @abstractmethod
+    def _of(self, subject: str, urls: Mapping[str, str]) -> list[Reading]:
+        """Of the node with these addresses."""
+
+    def read(self) -> list[Reading]:
+        readings: list[Reading] = []
+        for node in self._nodes:
+            with contextlib.suppress(OSError, BrokerError, *MISREAD, *self.unanswered):
+                readings += self._of(f"broker:{node.name}", node.urls)
+        return readings
+
+
 class PagesProbe:
     """See brokers.contract.BrokerProbe. Reads pages of JSON below the address that each node has for `kind`; the fields of
     `rows` say which. Figures need no login."""
@@ -66,3 +89,8 @@ class PagesProbe:
                     values = read_json(f"{node.urls[self._kind]}/{page}", 1.0)
                     readings += readings_of(f"broker:{node.name}", values, known)
         return readings
+
+
+def pages_probe(kind: str, rows: Sequence[WatchedMetric]) -> Callable[[Endpoint, tuple[NodeInfo, ...]], PagesProbe]:
+    """A front door's `probe` for these metrics."""
+    return lambda _endpoint, nodes: PagesProbe(nodes, kind, rows)

@@ -63,5 +63,15 @@ def looks_like(pattern: str, words: str) -> Check:
     return lambda value: None if compiled.fullmatch(value) else f"must be {words}"
 
 
+def filled(defaults: Mapping[str, str]) -> Callable[[Mapping[str, str]], dict[str, str]]:
+    """What holds where something is given: a function of that."""
+    return lambda given: {**defaults, **given}
+
+
+def filled_numbers(defaults: Mapping[str, str]) -> Callable[[Mapping[str, str]], dict[str, int]]:
+    """The same, of whole numbers alone."""
+    return lambda given: {name: int(value) for name, value in {**defaults, **given}.items()}
+
+
 ANYTHING: Check = lambda value: None  # noqa: E731, ARG005 - the broker itself judges it
 TRUE_OR_FALSE = looks_like("true|false", "true or false")

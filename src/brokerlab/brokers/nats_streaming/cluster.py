@@ -9,16 +9,15 @@ from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.brokers.kit.curly_configuration import demands, listed, quoted, routes
 from brokerlab.brokers.kit.http_reader import read_json
-from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet, write_private
+from brokerlab.brokers.kit.local import HOST, LocalCluster, trial_destination, write_private
 from brokerlab.brokers.nats_streaming.admin import StreamingAdmin
-from brokerlab.brokers.nats_streaming.link import StreamingLink, client_name
+from brokerlab.brokers.nats_streaming.link import StreamingLink, channel_name, client_name
 from brokerlab.brokers.nats_streaming.messages import publish_body, publish_error, publish_head
 from brokerlab.brokers.nats_streaming.settings import server_settings
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.processes.process import inherited_environment
 
 CLUSTER = "brokerlab"
-_READY, _CHANNEL = "brokerlab_ready", "brokerlab_ready.0"
 # A channel whose keeper has gone is deleted after this; keepers are never taken for dead.
 _LIMITS = 'max_channels: 0, max_subs: 0, max_msgs: 0, max_bytes: 0, max_inactivity: "1s"'
 _FAILED_HEARTBEATS = 1_000_000
@@ -55,13 +54,11 @@ class StreamingCluster(LocalCluster):
 
     def _written(self) -> bool:
         admin, client = StreamingAdmin(self.endpoint(), self._cell), client_name("ready")
-        with not_yet():
-            admin.create((_READY,), 1, ())
-            with StreamingLink.session(self.endpoint()) as link:
-                head = publish_head(client, link.join(self.endpoint(), client), _CHANNEL)
-                subject = b"%b.%b" % (link.subjects.publish, _CHANNEL.encode())
-                said = publish_error(link.call(subject, publish_body(head, 1, b"?"), 5.0))
-            admin.delete((_READY,), ())
+        with trial_destination(admin) as name, StreamingLink.session(self.endpoint()) as link:
+            channel = channel_name(name, 0)
+            head = publish_head(client, link.join(self.endpoint(), client), channel)
+            subject = b"%b.%b" % (link.subjects.publish, channel.encode())
+            said = publish_error(link.call(subject, publish_body(head, 1, b"?"), 5.0))
         return not said
 
     def _urls(self) -> list[str]:

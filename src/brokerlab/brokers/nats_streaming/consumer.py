@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from brokerlab.brokers.kit.names import plain_name
+from brokerlab.brokers.kit.names import of_partitions, plain_name
 from brokerlab.brokers.kit.protobuf import message
 from brokerlab.brokers.kit.subject_drivers import Pushed, PushedChunk, PushedConsumer
 from brokerlab.brokers.kit.subject_frames import publish
-from brokerlab.brokers.nats_streaming.link import PATH, StreamingLink, channels_of, client_name
+from brokerlab.brokers.nats_streaming.link import PATH, StreamingLink, channel_name, client_name
 from brokerlab.brokers.nats_streaming.messages import received, subscription_request
 from brokerlab.brokers.nats_streaming.monitoring import Monitoring
 from brokerlab.brokers.nats_streaming.settings import client_settings
@@ -22,7 +22,8 @@ class StreamingConsumer(PushedConsumer[StreamingLink]):
     def __init__(self, plan: AgentPlan, number: int) -> None:
         super().__init__(plan, number)
         self._client = client_name(self._name)
-        self._queue, self._channels = plain_name(self._group), channels_of(plan)
+        self._queue = plain_name(self._group)
+        self._channels = of_partitions(channel_name, plan.destinations, plan.partitions)
         self._settings = client_settings(plan.client_settings)
         self._ack_inboxes = [b""] * len(self._channels)
         self._monitoring = Monitoring(plan.endpoint)

@@ -11,7 +11,7 @@ from brokerlab.brokers.kit.protobuf import field
 from brokerlab.brokers.kit.subject_frames import Delivered
 from brokerlab.brokers.kit.subject_link import SubjectLink, new_inbox
 from brokerlab.brokers.nats_streaming import messages
-from brokerlab.model.plan import AgentPlan, Endpoint
+from brokerlab.model.plan import Endpoint
 
 PATH = "python (NATS Streaming protocol)"
 _JOIN_S = 10.0
@@ -19,11 +19,6 @@ _JOIN_S = 10.0
 
 def channel_name(destination: str, partition: int) -> str:
     return f"{plain_name(destination)}.{partition}"
-
-
-def channels_of(plan: AgentPlan) -> list[str]:
-    """By the cell's partition numbers."""
-    return [channel_name(d, p) for d in plan.destinations for p in range(plan.partitions)]
 
 
 def client_name(name: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.http_reader import MISREAD, read_json
-from brokerlab.brokers.kit.probing import PagesProbe
+from brokerlab.brokers.kit.names import belongs
+from brokerlab.brokers.kit.probing import pages_probe
 from brokerlab.brokers.kit.wire import option_list
 from brokerlab.brokers.nats_streaming.metrics import METRICS
 from brokerlab.errors import BrokerError
@@ -43,7 +43,7 @@ class Monitoring:
             return {}
         try:
             names = read_json(f"{url}/streaming/channelsz?limit=100000").get("names") or []
-            ours = [name for name in names if name.rpartition(".")[0] == destination]
+            ours = [name for name in names if belongs(name, destination)]
             return {name: read_json(f"{url}/streaming/channelsz?channel={name}") for name in ours}
         except OSError as e:
             raise BrokerError(f"the monitoring pages cannot be read: {e}") from e
@@ -65,5 +65,4 @@ def _left(channel: dict[str, Any], queue: str) -> int:
     return int(channel["last_seq"]) - sent + sum(int(s["pending_count"]) for s in own)
 
 
-def probe(endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> PagesProbe:  # noqa: ARG001 - figures need no login
-    return PagesProbe(nodes, "monitoring", METRICS)
+probe = pages_probe("monitoring", METRICS)

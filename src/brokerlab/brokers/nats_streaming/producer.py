@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.names import of_partitions
 from brokerlab.brokers.kit.protobuf import UnreadableMessageError
 from brokerlab.brokers.kit.subject_drivers import SubjectProducer
-from brokerlab.brokers.nats_streaming.link import PATH, StreamingLink, channels_of, client_name
+from brokerlab.brokers.nats_streaming.link import PATH, StreamingLink, channel_name, client_name
 from brokerlab.brokers.nats_streaming.messages import publish_body, publish_error, publish_head
 from brokerlab.brokers.nats_streaming.settings import client_settings
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
@@ -23,7 +24,8 @@ class StreamingProducer(SubjectProducer[StreamingLink]):
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
         super().__init__(plan, number, client_settings(plan.client_settings)["pending_bytes"])
-        self._client, self._channels = client_name(self._name), channels_of(plan)
+        self._client = client_name(self._name)
+        self._channels = of_partitions(channel_name, plan.destinations, plan.partitions)
         self._start(otherwise="no messages can be sent")
 
     def _introduce(self, link: StreamingLink, inbox: bytes) -> int:

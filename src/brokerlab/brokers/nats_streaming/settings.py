@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit import setting_checks as check
 from brokerlab.brokers.kit.durability import level_of
@@ -22,14 +20,7 @@ CLIENT_DEFAULTS = {
     "max_in_flight": "2048",  # unacknowledged messages a consumer may hold of each channel
     "ack_wait_s": "30",  # what is not acknowledged after this comes again
 }
-
-
-def server_settings(given: Mapping[str, str]) -> dict[str, str]:
-    return {**SERVER_DEFAULTS, **given}
-
-
-def client_settings(given: Mapping[str, str]) -> dict[str, int]:
-    return {name: int(value) for name, value in {**CLIENT_DEFAULTS, **given}.items()}
+server_settings, client_settings = check.filled(SERVER_DEFAULTS), check.filled_numbers(CLIENT_DEFAULTS)
 
 
 def durability_of(clustered: int, store: str) -> ComputedDurability:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+from collections.abc import Mapping
 
-from brokerlab.brokers.contract import ComputedDurability, NodeInfo, Reading
+from brokerlab.brokers.contract import ComputedDurability, Reading
 from brokerlab.brokers.kit.asking import json_object
 from brokerlab.brokers.kit.http_reader import as_text
 from brokerlab.brokers.kit.placing import count_at, endpoint_at
-from brokerlab.brokers.kit.probing import readings_of
+from brokerlab.brokers.kit.probing import NodeByNodeProbe, readings_of
 from brokerlab.brokers.rocketmq import remoting
 from brokerlab.brokers.rocketmq.metrics import BROKER, TOPICS
 from brokerlab.brokers.rocketmq.remoting import RemotingLink
@@ -83,20 +83,13 @@ def _config(link: RemotingLink) -> dict[str, str]:
     return {name: value for name, _, value in (line.partition("=") for line in lines)}
 
 
-class RocketProbe:
-    """See brokers.contract.BrokerProbe. A name server only says how many topics it knows."""
+class RocketProbe(NodeByNodeProbe):
+    """A name server only says how many topics it knows."""
 
-    def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> None:
-        self._nodes = {f"broker:{node.name}": endpoint_at(endpoint, node.urls["remoting"]) for node in nodes}
-
-    def read(self) -> list[Reading]:
-        found: list[Reading] = []
-        for subject, where in self._nodes.items():
-            with contextlib.suppress(BrokerError), RemotingLink.session(where) as link:
-                answer = link.call(remoting.RUNTIME_INFO, {}, b"", remoting.NOT_SUPPORTED)
-                if answer.code == remoting.SUCCESS:
-                    found += readings_of(subject, json_object(answer.body).get("table", {}), fields_of(BROKER))
-                else:
-                    topics = json_object(link.call(remoting.TOPIC_LIST, {}).body).get("topicList", [])
-                    found.append(Reading.of(TOPICS, subject, len(topics)))
-        return found
+    def _of(self, subject: str, urls: Mapping[str, str]) -> list[Reading]:
+        with RemotingLink.session(endpoint_at(self._endpoint, urls["remoting"])) as link:
+            answer = link.call(remoting.RUNTIME_INFO, {}, b"", remoting.NOT_SUPPORTED)
+            if answer.code == remoting.SUCCESS:
+                return readings_of(subject, json_object(answer.body).get("table", {}), fields_of(BROKER))
+            topics = json_object(link.call(remoting.TOPIC_LIST, {}).body).get("topicList", [])
+            return [Reading.of(TOPICS, subject, len(topics))]

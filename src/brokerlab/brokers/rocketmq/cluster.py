@@ -8,29 +8,30 @@ from string import Template
 
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.asking import json_object
-from brokerlab.brokers.kit.java import NOT_OURS, java_command, properties, property_value
-from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet, write_private
+from brokerlab.brokers.kit.java import properties, property_value
+from brokerlab.brokers.kit.java_cluster import JavaCluster
+from brokerlab.brokers.kit.local import HOST, trial_destination, write_private
 from brokerlab.brokers.kit.loopback import check_closed, loopback_environment
 from brokerlab.brokers.kit.placing import endpoint_at, place
 from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.brokers.kit.wire import credentials
 from brokerlab.brokers.rocketmq import remoting
 from brokerlab.brokers.rocketmq.admin import RocketAdmin
-from brokerlab.brokers.rocketmq.remoting import RemotingLink, send_fields
 from brokerlab.brokers.rocketmq.settings import OPEN_PORT, ROLE, master_settings
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.processes.ports import HeldPorts
-from brokerlab.processes.process import ServerProcess, inherited_environment, stop_together
 
-_NAME_SERVER, _READY, _GRACE_S = "rocketmq-nameserver", "brokerlab_ready", 5.0
+_NAME_SERVER = "rocketmq-nameserver"
 _OPENED = ("jdk.internal.ref", "java.nio", "sun.nio.ch", "jdk.internal.misc")
 _DISK = ("rocketmq.broker.diskSpaceWarningLevelRatio", "rocketmq.broker.diskSpaceCleanForciblyRatio")
 _LOGGING = f"-Drmq.logback.configurationFile={Path(__file__).with_name('logback.xml')}"
 _LOCAL_USERS = "org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider"
 
 
-class RocketCluster(LocalCluster):
+class RocketCluster(JavaCluster):
     """See brokers.contract.Cluster and CanLoseANode. Odd nodes are masters, the next one is the slave of each."""
+
+    stop_together_s = 5.0
 
     def __init__(self, cell: CellPlan, server: JavaServer, directory: Path, logs: Path) -> None:
         super().__init__(cell, directory, logs, ports=1 + cell.nodes)
@@ -49,9 +50,8 @@ class RocketCluster(LocalCluster):
         options += [f"-D{ratio}=0.97" for ratio in _DISK]  # by default logs are deleted when a disk is 85 % full
         options += [f"--add-{way}=java.base/{p}=ALL-UNNAMED" for p in _OPENED for way in ("exports", "opens")]
         program = [f"org.apache.rocketmq.{main}", "-c", "node.conf"]
-        command = java_command(server.java.path, server.jars, home, options, program)
-        env = inherited_environment(self._cell.security, *NOT_OURS) | {"ROCKETMQ_HOME": str(home)}
-        self._processes.append(self._server(name, command, env | ({} if self._is_open else loopback_environment())))
+        env = {"ROCKETMQ_HOME": str(home), **({} if self._is_open else loopback_environment())}
+        self._processes.append(self._java(name, server, options, program, env))
 
     def _tls_options(self) -> list[str]:
         if (own := self._certificates) is None:
@@ -68,12 +68,7 @@ class RocketCluster(LocalCluster):
         for name, text in conf.items():
             (self._directory / name / "tmp").mkdir(parents=True, exist_ok=True)
             write_private(self._directory / name / "node.conf", text)
-        self._run(self._processes[:1] + self._processes[1::2])
-
-    def _run(self, processes: list[ServerProcess]) -> None:
-        for process in processes:
-            if not process.is_running():  # after a kill the others still do
-                process.start()
+        self._start_processes(self._processes[:1] + self._processes[1::2])
 
     def _broker_conf(self, number: int) -> str:
         """There may be a password in it."""
@@ -99,17 +94,16 @@ class RocketCluster(LocalCluster):
     def _written(self) -> bool:
         """Every slave follows its master, every master has acknowledged a message, and the name server has answered."""
         endpoint, masters = self.endpoint(), len(self._masters)
-        with not_yet():
-            admin = RocketAdmin(endpoint, self._cell)
-            admin.create((_READY,), masters, ())
-            self._run(self._processes[2::2])  # slaves; one that asks for its master too early asks again after 10 s
+        with trial_destination(RocketAdmin(endpoint, self._cell), masters) as name:
+            self._start_processes(
+                self._processes[2::2]
+            )  # slaves; one that asks for its master too early asks again after 10 s
             for address in endpoint.addresses:  # as many queues as masters: the first one of each
-                with RemotingLink.session(endpoint_at(endpoint, address)) as link:
+                with remoting.RemotingLink.session(endpoint_at(endpoint, address)) as link:
                     replication = json_object(link.call(remoting.REPLICATION, {}).body)
                     if self._cell.nodes > 1 and not replication.get("inSyncSlaveNums"):
-                        return False
-                    link.call(remoting.SEND, send_fields(_READY, 0, batch=False), b"ready")
-            admin.delete((_READY,), ())
+                        raise OSError("a slave does not follow its master yet")
+                    link.call(remoting.SEND, remoting.send_fields(name, 0, batch=False), b"ready")
         return True
 
     def endpoint(self) -> Endpoint:
@@ -121,6 +115,3 @@ class RocketCluster(LocalCluster):
     def leading_node(self, destination: str) -> str:
         """A partition has one master, and no slave takes over."""
         return self._names[self._masters[place(destination, 0, len(self._masters))[0]]]
-
-    def stop(self) -> None:
-        stop_together(self._processes, _GRACE_S)

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit.durability import level_of, wants_fsync, wants_replicas
 from brokerlab.brokers.kit.names import names
-from brokerlab.brokers.kit.setting_checks import TRUE_OR_FALSE, looks_like, one_of, setting_problems, whole_number
+from brokerlab.brokers.kit.setting_checks import (
+    TRUE_OR_FALSE,
+    filled,
+    looks_like,
+    one_of,
+    setting_problems,
+    whole_number,
+)
 from brokerlab.model.plan import CellPlan
 
 ROLE, FLUSH, COPIES, AUTOMATIC = "brokerRole", "flushDiskType", "inSyncReplicas", "enableAutoInSyncReplicas"
@@ -33,10 +40,7 @@ CLIENT_DEFAULTS = {
     "pull_messages": "1000",  # asked for at once; a broker gives 32 unless its settings say otherwise
     "prefetch": "2000",  # messages of each queue that a consumer holds before it stops pulling
 }
-
-
-def client_settings(given: Mapping[str, str]) -> dict[str, str]:
-    return {**CLIENT_DEFAULTS, **given}
+client_settings = filled(CLIENT_DEFAULTS)
 
 
 def master_settings(cell: CellPlan) -> dict[str, str]:

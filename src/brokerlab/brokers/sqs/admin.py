@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,9 +11,9 @@ from brokerlab.brokers.kit.aws_json import Requests, with_tls
 from brokerlab.brokers.kit.fine import fine_if
 from brokerlab.brokers.kit.http_link import HttpLink, UnreadableAnswerError
 from brokerlab.brokers.kit.link import RefusedError
-from brokerlab.brokers.kit.names import plain_name
+from brokerlab.brokers.kit.names import belongs, of_partitions, plain_name
 from brokerlab.brokers.kit.numbers import number_in_text
-from brokerlab.brokers.sqs.protocol import queue_name, requests_to
+from brokerlab.brokers.sqs.protocol import MARK, queue_name, requests_to
 from brokerlab.brokers.sqs.settings import server_settings
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
@@ -35,7 +34,7 @@ class SqsAdmin:
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:  # noqa: ARG002 - a queue has one group
         attributes = {"VisibilityTimeout": self._settings["visibility_timeout_s"]}
         with HttpLink.session(self._endpoint) as link:
-            for name in (queue_name(d, p) for d in destinations for p in range(partitions)):
+            for name in of_partitions(queue_name, destinations, partitions):
                 self._requests.call(link, "CreateQueue", QueueName=name, Attributes=attributes)
 
     def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:  # noqa: ARG002
@@ -50,13 +49,13 @@ class SqsAdmin:
         found: list[str] = []
         page: dict[str, object] = {}
         while True:
-            said = self._requests.call(link, "ListQueues", QueueNamePrefix=f"{name}-p", MaxResults=1000, **page)
+            said = self._requests.call(link, "ListQueues", QueueNamePrefix=f"{name}{MARK}", MaxResults=1000, **page)
             found += map(str, said.get("QueueUrls") or [])
             if not said.get("NextToken"):
                 break
             page = {"NextToken": said["NextToken"]}
         named = {url.rpartition("/")[2]: url for url in found}
-        return {n: url for n, url in named.items() if re.fullmatch(rf"{re.escape(name)}-p\d+", n)}
+        return {n: url for n, url in named.items() if belongs(n, name, MARK)}
 
     def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}

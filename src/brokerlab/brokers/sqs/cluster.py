@@ -6,14 +6,8 @@ from pathlib import Path
 
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.http_link import HttpLink
-from brokerlab.brokers.kit.java import NOT_OURS, java_command, write_java_files
-from brokerlab.brokers.kit.jolokia import (
-    agent_and_jars,
-    agent_option,
-    policy,
-    write_agent_files,
-)
-from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet
+from brokerlab.brokers.kit.java_cluster import JavaCluster
+from brokerlab.brokers.kit.local import HOST, trial_destination
 from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.brokers.sqs.admin import SqsAdmin
 from brokerlab.brokers.sqs.protocol import queue_name, requests_to
@@ -21,48 +15,36 @@ from brokerlab.brokers.sqs.settings import server_settings
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.model.watched import beans_of
 from brokerlab.model.watched_here import JVM
-from brokerlab.processes.process import inherited_environment
 
 NAME = "elasticmq-1"
 _HEAP_MB = 1024
-_READY = "brokerlab_ready"
 
 
-class ElasticCluster(LocalCluster):
+class ElasticCluster(JavaCluster):
     """One node; see brokers.contract.Cluster."""
 
     def __init__(self, cell: CellPlan, server: JavaServer, directory: Path, logs: Path) -> None:
         super().__init__(cell, directory, logs, ports=3)
         self._port, self._statistics_port, self._jolokia_port = self._held.numbers
         self._home = self._directory / NAME
-        agent, jars = agent_and_jars(server.jars)
-        options = [
-            *(f"-Xms{_HEAP_MB}m", f"-Xmx{_HEAP_MB}m"),
-            f"-Dconfig.file={self._home / 'elasticmq.conf'}",
-            agent_option(agent, self._home),
-        ]
-        command = java_command(server.java.path, jars, self._home, options, ["org.elasticmq.server.Main"])
-        self._processes = [self._server(NAME, command, inherited_environment(cell.security, *NOT_OURS))]
+        options = [f"-Xms{_HEAP_MB}m", f"-Xmx{_HEAP_MB}m", f"-Dconfig.file={self._home / 'elasticmq.conf'}"]
+        self._processes = [self._java_with_agent(NAME, server, options, ["org.elasticmq.server.Main"])]
 
     def start(self) -> None:
-        write_java_files(self._home)
+        self._write_files(NAME, self._jolokia_port, beans_of(JVM.values()))
         storage = server_settings(self._cell.broker_settings)["storage"]
         text = configuration(self._port, self._statistics_port, self._home if storage == "file" else None)
         (self._home / "elasticmq.conf").write_text(text)
-        write_agent_files(self._home, self._jolokia_port, policy(beans_of(JVM.values())), None, None)
-        self._processes[0].start()
+        self._start_processes()
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
         self._wait("an answer to SendMessage", self._written, deadline_mono_ns)
 
     def _written(self) -> bool:
         admin, requests = SqsAdmin(self.endpoint(), self._cell), requests_to(self.endpoint())
-        with not_yet():
-            admin.create((_READY,), 1, ())
-            with HttpLink.session(self.endpoint()) as link:
-                url = requests.call(link, "GetQueueUrl", QueueName=queue_name(_READY, 0))["QueueUrl"]
-                sent = requests.call(link, "SendMessage", QueueUrl=url, MessageBody="ready?")
-            admin.delete((_READY,), ())
+        with trial_destination(admin) as name, HttpLink.session(self.endpoint()) as link:
+            url = requests.call(link, "GetQueueUrl", QueueName=queue_name(name, 0))["QueueUrl"]
+            sent = requests.call(link, "SendMessage", QueueUrl=url, MessageBody="ready?")
         return "MessageId" in sent
 
     def endpoint(self) -> Endpoint:
@@ -71,7 +53,7 @@ class ElasticCluster(LocalCluster):
     def nodes(self) -> tuple[NodeInfo, ...]:
         urls = {
             "statistics": f"http://{HOST}:{self._statistics_port}/statistics/queues",
-            "jolokia": f"http://{HOST}:{self._jolokia_port}/jolokia/",
+            "jolokia": self._jolokia_urls([self._jolokia_port])[0],
         }
         return tuple(NodeInfo(p.name, p.pid, urls) for p in self._processes)
 

@@ -11,11 +11,12 @@ from brokerlab.brokers.kit.aws_json import Requests, content
 from brokerlab.brokers.kit.batches import BatchLimits
 from brokerlab.brokers.kit.http_link import HttpAnswer, HttpLink, UnreadableAnswerError
 from brokerlab.brokers.kit.http_reader import MISREAD
-from brokerlab.brokers.kit.names import plain_name
+from brokerlab.brokers.kit.names import of_partitions, plain_name
 from brokerlab.brokers.kit.polling import PolledMessage
 from brokerlab.model.plan import AgentPlan, Endpoint
 
 MOST_ENTRIES = 10  # of a batch, and messages of one answer
+MARK = "-p"  # before the number of a partition
 LIMITS = BatchLimits(MOST_ENTRIES, 256 << 10)  # AWS takes 1 MiB, ElasticMQ does not
 
 
@@ -29,12 +30,12 @@ def harmless(requests: Requests) -> bytes:
 
 
 def queue_name(destination: str, partition: int) -> str:
-    return f"{plain_name(destination)}-p{partition}"
+    return f"{plain_name(destination)}{MARK}{partition}"
 
 
 def queue_urls(requests: Requests, endpoint: Endpoint, plan: AgentPlan) -> list[str]:
     """By the cell's partition numbers. Raises BrokerError."""
-    names = [queue_name(d, p) for d in plan.destinations for p in range(plan.partitions)]
+    names = of_partitions(queue_name, plan.destinations, plan.partitions)
     with HttpLink.session(endpoint) as link:
         return [str(requests.call(link, "GetQueueUrl", QueueName=name).get("QueueUrl")) for name in names]
 

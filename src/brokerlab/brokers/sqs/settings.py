@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
-from brokerlab.brokers.kit.setting_checks import not_with_an_endpoint, one_of, setting_problems, whole_number
+from brokerlab.brokers.kit.setting_checks import (
+    filled,
+    filled_numbers,
+    not_with_an_endpoint,
+    one_of,
+    setting_problems,
+    whole_number,
+)
 from brokerlab.model.plan import CellPlan, Durability
 
 SERVER = {"visibility_timeout_s": whole_number(43_200), "storage": one_of("memory", "file")}
@@ -25,14 +30,7 @@ CLIENT_DEFAULTS = {
     "wait_s": "1",  # how long a poll waits for the first message; a closing consumer waits as long
     "prefetch": "100",  # with so many messages at hand no more are asked for
 }
-
-
-def server_settings(given: Mapping[str, str]) -> dict[str, str]:
-    return {**SERVER_DEFAULTS, **given}
-
-
-def client_settings(given: Mapping[str, str]) -> dict[str, int]:
-    return {name: int(value) for name, value in {**CLIENT_DEFAULTS, **given}.items()}
+server_settings, client_settings = filled(SERVER_DEFAULTS), filled_numbers(CLIENT_DEFAULTS)
 
 
 def planned_durability(cell: CellPlan) -> ComputedDurability:

@@ -6,7 +6,8 @@ import pytest
 
 from brokerlab.brokers.artemis.beans import by_pair
 from brokerlab.brokers.artemis.broker import BROKER
-from brokerlab.brokers.artemis.settings import DATASYNC, KIND, SYNC, QueueName, belongs, durability_of
+from brokerlab.brokers.artemis.settings import DATASYNC, KIND, SYNC, QueueName, durability_of
+from brokerlab.brokers.kit.names import belongs
 from brokerlab.model import plan as model
 from brokerlab.model.plan import CellPlan, Durability, Endpoint, Security
 

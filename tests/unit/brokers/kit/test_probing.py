@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
 
-from brokerlab.brokers.contract import Reading
+from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.kit.http_reader import ask, basic_login, read_json, read_text
 from brokerlab.brokers.kit.outcomes import OutcomeTable
-from brokerlab.brokers.kit.probing import figures_in, readings_of
+from brokerlab.brokers.kit.probing import NodeByNodeProbe, figures_in, readings_of
+from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
+from brokerlab.model.plan import Endpoint
 from brokerlab.model.watched import Field, Sample, WatchedMetric
 
 
@@ -79,3 +81,23 @@ def test_an_error_that_is_not_in_the_table_says_nothing() -> None:
         "New": UNKNOWN,
     }
     assert table.names == {"Ok", "TooBig", "Refused", "Timeout", "BadTopic"}
+
+
+class LibraryError(Exception):
+    pass
+
+
+class Failing(NodeByNodeProbe):
+    unanswered = (LibraryError,)
+
+    def _of(self, subject: str, urls: Mapping[str, str]) -> list[Reading]:
+        errors = {"away": OSError, "refused": BrokerError, "library": LibraryError, "other page": KeyError}
+        if urls["figures"] in errors:
+            raise errors[urls["figures"]]("no")
+        return [Reading(subject, "m", 1.0, "1")]
+
+
+def test_a_node_without_figures_does_not_keep_those_of_others() -> None:
+    kinds = ("away", "refused", "good", "library", "other page", "good")
+    nodes = tuple(NodeInfo(f"n-{i}", 1, {"figures": kind}) for i, kind in enumerate(kinds))
+    assert [r.subject for r in Failing(Endpoint(addresses=("a:1",)), nodes).read()] == ["broker:n-2", "broker:n-5"]

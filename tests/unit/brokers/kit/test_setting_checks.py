@@ -11,6 +11,8 @@ from brokerlab.brokers.contract import CellProblem
 from brokerlab.brokers.kit.setting_checks import (
     TRUE_OR_FALSE,
     Check,
+    filled,
+    filled_numbers,
     looks_like,
     one_of,
     setting_problems,
@@ -62,3 +64,10 @@ def test_every_mistake_is_told_with_its_field_and_value() -> None:
 def test_a_value_is_judged_by_its_check(check: Check, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
     assert [check(value) for value in good] == [None] * len(good)
     assert all((check(value) or "").startswith("must be ") for value in bad)
+
+
+def test_what_is_given_takes_the_place_of_defaults() -> None:
+    defaults = {"a": "1", "b": "2"}
+    assert filled(defaults)({"b": "7"}) == {"a": "1", "b": "7"}
+    assert filled_numbers(defaults)({"b": "7"}) == {"a": 1, "b": 7}
+    assert filled(defaults)({}) == defaults

@@ -1,0 +1,27 @@
+"""Errors of client libraries, as people are told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from brokerlab.errors import BrokerError
+
+_MOST = 300  # characters
+
+
+def words_of(error: Exception) -> str:
+    """What an error says, in one line that is not too long."""
+    return " ".join(str(error).split())[:_MOST] or type(error).__name__
+
+
+@contextmanager
+def explained_by(
+    explain: Callable[[Exception], BrokerError], *kinds: type[Exception], close: Callable[[], object] = lambda: None
+) -> Iterator[None]:
+    """Errors of these kinds become BrokerErrors, after `close`: what was begun is of no use."""
+    try:
+        yield
+    except kinds as e:
+        close()
+        raise explain(e) from e
