@@ -100,6 +100,9 @@ class Figure(Frozen):
         "cell", description="One point for each cell, or a line of each over the seconds, or over the bytes sent."
     )
     scale: ScaleName | None = Field(None, description="Its cells run, and it is on the page, at this scale only.")
+    always_shown: bool = Field(
+        False, description="On the page at the other scale too, with what was published and with cells that claims run."
+    )
 
 
 class Experiment(Frozen):

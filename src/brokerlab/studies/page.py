@@ -24,7 +24,7 @@ def page_source(answer: StudyAnswer, page: Path) -> StudySource:
     study = answer.study
     figures = {}
     for number, figure, _ in study.figures():
-        if figure.scale not in (None, answer.scale):
+        if figure.scale not in (None, answer.scale) and not figure.always_shown:
             continue
         unit = METRICS[figure.metric].unit if figure.unit is None else figure.unit
         y = figure.y or METRICS[figure.metric].words
