@@ -43,7 +43,7 @@ from brokerlab.lab.one_run import (
     workloads,
 )
 from brokerlab.lab.programs import brokers, install, spark_settings
-from brokerlab.lab.study import plan_study, report_study, run_study, studies, study_answer
+from brokerlab.lab.study import plan_study, report_study, run_studies, run_study, studies, study_answer
 from brokerlab.lab.watching import analyze_watched, watch, watch_targets
 from brokerlab.workload.estimate import Estimate
 
@@ -80,6 +80,7 @@ __all__ = [
     "report",
     "report_study",
     "run",
+    "run_studies",
     "run_study",
     "spark_settings",
     "stop",

@@ -11,7 +11,7 @@ from brokerlab.lab.programs import spark_session
 from brokerlab.model.listener import SILENT, RunListener
 
 if TYPE_CHECKING:
-    from brokerlab.studies.answer import Place, StudyAnswer
+    from brokerlab.studies.answer import Place, StudiesAnswer, StudyAnswer
     from brokerlab.studies.load import Study
     from brokerlab.studies.planning import StudyPlan
 
@@ -49,6 +49,24 @@ def run_study(
     from brokerlab.studies.answer import run as run_whole
 
     return run_whole(study, scale, _place(runs, lake, listener), only=only, fresh=fresh)
+
+
+def run_studies(
+    studies: Sequence[Study],
+    runs: Path | None = None,
+    *,
+    scale: str = "quick",
+    lake: str | None = None,
+    listener: RunListener = SILENT,
+    fresh: bool = False,
+) -> StudiesAnswer:
+    """The same for several studies, one after the other, with one page of all (runs/studies/all-<scale>.html).
+
+    An error of one study is noted and kept in the answer, and the next one is run; an interruption ends all.
+    """
+    from brokerlab.studies.answer import run_several
+
+    return run_several(studies, scale, _place(runs, lake, listener), fresh=fresh)
 
 
 def study_answer(

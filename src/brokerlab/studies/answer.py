@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from brokerlab.errors import InterruptedRunError
+from brokerlab.errors import BrokerlabError, ExitCode, InterruptedRunError
 from brokerlab.model.listener import SILENT, RunListener
 from brokerlab.results.directory import RunDirectory
 from brokerlab.studies.load import Study
 from brokerlab.studies.looks import calibrated_per_s
 from brokerlab.studies.planning import StudyPlan, plan_study, this_machine
-from brokerlab.studies.record import StudyDirectory, StudyRecord, run_of, study_directory
+from brokerlab.studies.record import StudyDirectory, StudyRecord, page_of_all, run_of, study_directory
 from brokerlab.studies.running import RunningStudy, calibration, ended_runs, question
 from brokerlab.studies.tables import StudyTables, inputs, kept_tables, lake_for, make_tables
 
@@ -55,6 +55,21 @@ class StudyAnswer:
         for row in self.tables.claims:
             found[row["verdict"]] = found.get(row["verdict"], 0) + 1
         return found
+
+
+@dataclass(frozen=True)
+class StudiesAnswer:
+    """What running several studies gave. `errors` are those of studies that could not be run to their end, by name; their
+    claims stand as their earlier runs leave them. `page` shows all of `answers`."""
+
+    answers: tuple[StudyAnswer, ...]
+    errors: Mapping[str, BrokerlabError]
+    page: Path | None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """That of the first error."""
+        return next((error.exit_code for error in self.errors.values()), ExitCode.OK)
 
 
 @dataclass(frozen=True)
@@ -105,6 +120,35 @@ def run(study: Study, scale: str, place: Place, *, only: Collection[str] = (), f
     except KeyboardInterrupt:  # while claims were judged; a run says so itself
         raise InterruptedRunError.saved_in(place.runs) from None
     return found
+
+
+def run_several(studies: Sequence[Study], scale: str, place: Place, *, fresh: bool = False) -> StudiesAnswer:
+    """Run one study after the other and write a page of all. An error of one is noted, and the next one is run; only an
+    interruption ends it."""
+    answers: list[StudyAnswer] = []
+    errors: dict[str, BrokerlabError] = {}
+    for study in studies:
+        place.listener.note(f"study {study.name}, scale {scale}")
+        try:
+            answers.append(run(study, scale, place, fresh=fresh))
+        except InterruptedRunError:
+            raise
+        except BrokerlabError as error:
+            errors[study.name] = error
+            place.listener.note(f"study {study.name} could not be run to its end: {error.message}")
+            answers += _as_it_stands(study, scale, place)
+    page = write_page(answers, page_of_all(place.runs, scale)) if answers else None
+    return StudiesAnswer(tuple(answers), errors, page)
+
+
+def _as_it_stands(study: Study, scale: str, place: Place) -> list[StudyAnswer]:
+    """What is known of a study that could not be run; nothing where not even that can be found out."""
+    try:
+        return [answer(study, scale, place)]
+    except InterruptedRunError:
+        raise
+    except BrokerlabError:
+        return []  # most often what stopped it, which has been told
 
 
 def answer(study: Study, scale: str, place: Place) -> StudyAnswer:

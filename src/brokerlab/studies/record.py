@@ -3,6 +3,7 @@
 <runs>/studies/<name>-<scale>/
   study.json           which runs belong to it: written before each of them begins, so that a cut-off study goes on
   tables/<table>/*.parquet   report.html       made from the study's files and the lake alone
+<runs>/studies/all-<scale>.html                one page for several studies
 """
 
 from __future__ import annotations
@@ -74,6 +75,10 @@ class StudyDirectory:
 
 def study_directory(runs: Path, name: str, scale: str) -> StudyDirectory:
     return StudyDirectory(runs / FOLDER / f"{name}-{scale}")
+
+
+def page_of_all(runs: Path, scale: str) -> Path:
+    return runs / FOLDER / f"all-{scale}.html"
 
 
 def new_record(study: str, scale: str, source: Path) -> StudyRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,15 +101,19 @@ def run(
 
     if only and name == "all":
         raise UserError("--only names claims of one study", hint="give the study's name instead of all")
-    answers = []
+    root = options.runs_root(runs)
+    found = lab.studies(name)
+    if name == "all":
+        with listening(quiet) as listener:
+            several = lab.run_studies(found, root, scale=scale, lake=lake, listener=listener, fresh=fresh)
+        _show(several.answers, as_json, several.page)
+        for study, error in several.errors.items():
+            click.echo(f"error: study {study}: {error}", err=True)
+        return int(several.exit_code)
     with listening(quiet) as listener:
-        for study in lab.studies(name):
-            listener.note(f"study {study.name}, scale {scale}")
-            root = options.runs_root(runs)
-            answers.append(
-                lab.run_study(study, root, scale=scale, only=only, lake=lake, listener=listener, fresh=fresh)
-            )
-    return _show(answers, as_json, all_of_them=name == "all", runs=options.runs_root(runs), scale=scale)
+        listener.note(f"study {found[0].name}, scale {scale}")
+        answer = lab.run_study(found[0], root, scale=scale, only=only, lake=lake, listener=listener, fresh=fresh)
+    return _show([answer], as_json)
 
 
 @command.command()
@@ -120,8 +125,7 @@ def run(
 @options.quiet
 def show(name: str, scale: str, runs: Path | None, lake: str | None, as_json: bool, quiet: bool) -> int:
     """Show the verdict on every claim of NAME, with interval, n, reason and the runs behind it."""
-    answers = _answers(name, scale, runs, lake, quiet)
-    return _show(answers, as_json, all_of_them=False, runs=options.runs_root(runs), scale=scale)
+    return _show(_answers(name, scale, runs, lake, quiet), as_json)
 
 
 @command.command()
@@ -134,9 +138,10 @@ def show(name: str, scale: str, runs: Path | None, lake: str | None, as_json: bo
 def report(name: str, scale: str, output: Path | None, runs: Path | None, lake: str | None, quiet: bool) -> int:
     """Write the page of NAME again: verdicts, figures beside the published ones, how it was measured."""
     from brokerlab import lab
+    from brokerlab.studies.record import page_of_all
 
     answers = _answers(name, scale, runs, lake, quiet)
-    file = output or (_page_of_all(options.runs_root(runs), scale) if name == "all" else None)
+    file = output or (page_of_all(options.runs_root(runs), scale) if name == "all" else None)
     click.echo(f"page: {lab.report_study(answers, file)}")
     return 0
 
@@ -161,11 +166,10 @@ def _answers(name: str, scale: str, runs: Path | None, lake: str | None, quiet: 
         return [lab.study_answer(s, root, scale=scale, lake=lake, listener=listener) for s in studies]
 
 
-def _show(answers: list[StudyAnswer], as_json: bool, *, all_of_them: bool, runs: Path, scale: str) -> int:
-    from brokerlab import lab
+def _show(answers: Sequence[StudyAnswer], as_json: bool, page: Path | None = None) -> int:
+    """`page` is that of several studies."""
     from brokerlab.cli.study_text import answer_document, answer_lines
 
-    page = lab.report_study(answers, _page_of_all(runs, scale)) if all_of_them and answers else None
     if as_json:
         print_json([answer_document(a) for a in answers])
     else:
@@ -174,9 +178,3 @@ def _show(answers: list[StudyAnswer], as_json: bool, *, all_of_them: bool, runs:
         if page is not None:
             click.echo(f"all: {page}")
     return int(ExitCode.OK)
-
-
-def _page_of_all(runs: Path, scale: str) -> Path:
-    from brokerlab.studies.record import FOLDER
-
-    return runs / FOLDER / f"all-{scale}.html"
