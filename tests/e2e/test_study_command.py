@@ -12,7 +12,10 @@ import psutil
 import pytest
 from lab import Lab, assert_gone, fingerprint, wait_until
 
+from brokerlab import lab as api
+from brokerlab.errors import ExitCode
 from brokerlab.results.directory import run_directories
+from brokerlab.studies.template import write_template
 
 GONE_S = 30.0
 SHORT = (("phases: {warm_up: 1s, measure: 5s}", "phases: {warm_up: 1s, measure: 2s}"), ("most: 8", "most: 4"))
@@ -110,18 +113,31 @@ def test_the_same_command_does_nothing_more(ended: Ended) -> None:
     assert len(run_directories(ended.lab.runs)) == 1
 
 
-def test_a_changed_claim_is_judged_by_the_same_runs(ended: Ended) -> None:
+def edited(ended: Ended, old: str, new: str) -> dict[str, Any]:
+    """The first claim as it is shown with a change in study.yaml."""
     file = ended.folder / "study.yaml"
     text = file.read_text()
-    file.write_text(text.replace("holds: 1.9 to 2.1", "holds: 3.9 to 4.1"))
+    assert old in text
+    file.write_text(text.replace(old, new))
     try:
         (shown,) = ended.lab.json("study", "show", ended.folder)
     finally:
         file.write_text(text)
-    claim = shown["claims"][0]
-    assert claim["holds"] == "3.9 to 4.1"
-    assert claim["verdict"] in ("contradicted", "cannot tell")  # the second where the machine was busy
+    claim: dict[str, Any] = shown["claims"][0]
     assert claim["runs"] == [run_directories(ended.lab.runs)[0].name]
+    return claim
+
+
+def test_a_changed_range_contradicts_and_a_changed_published_value_changes_no_verdict(ended: Ended) -> None:
+    (shown,) = ended.lab.json("study", "show", ended.folder)
+    before = shown["claims"][0]
+    other = edited(ended, "value: 2.0", "value: 7.0")
+    assert (other["published"], other["verdict"], other["reason"]) == (7.0, before["verdict"], before["reason"])
+    # What stops a claim on a busy machine stops it with any range; an interval decides otherwise.
+    stopped = "do not hold" in before["reason"]
+    outside = edited(ended, "holds: 1.9 to 2.1", "holds: 3.9 to 4.1")
+    assert outside["holds"] == "3.9 to 4.1"
+    assert outside["verdict"] == (before["verdict"] if stopped else "contradicted")
 
 
 def test_mistakes_are_named_with_file_field_and_nearest_name(ended: Ended) -> None:
@@ -166,3 +182,25 @@ def test_all_studies_have_a_verdict_and_a_reason_for_every_claim_before_any_is_r
     page = Path(lab.call("study", "report", "all").stdout.removeprefix("page: ").strip())
     text = page.read_text()
     assert all(claim["claim"] in text for claim in claims)
+
+
+def test_one_study_that_cannot_be_run_leaves_the_other_and_the_page_of_both(tmp_path: Path) -> None:
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        write_template(folder)
+        file = folder / "study.yaml"
+        text = file.read_text()
+        for old, new in (("phases: {warm_up: 1s, measure: 5s}", "phases: {warm_up: 0s, measure: 1s}"), SHORT[1]):
+            assert old in text
+            text = text.replace(old, new)
+        file.write_text(text)
+    (first,), (second,) = (api.studies(str(folder)) for folder in folders)
+    (folders[0] / "rates.yaml").unlink()  # after it was checked
+    found = api.run_studies([first, second], tmp_path / "runs")
+    assert list(found.errors) == ["first"]
+    assert found.exit_code == ExitCode.USER
+    (answer,) = found.answers
+    assert (answer.study.name, len(answer.runs)) == ("second", 1)
+    assert all(row["verdict"] and row["reason"] for row in answer.tables.claims)
+    assert found.page is not None
+    assert "twice-as-much" in found.page.read_text()

@@ -171,8 +171,9 @@ def value_text(row: dict[str, Any], unit: str = "") -> str:
 
 def published_text(row: dict[str, Any], unit: str = "") -> str:
     """1.36 (1.32 to 1.36; section IV.D)."""
-    value = published(row, unit)
-    where = row["published_where"]
+    value, where = published(row, unit), row["published_where"]
+    if value.endswith(")") and row["published_low"] is not None and where:
+        return f"{value[:-1]}; {where})"
     return f"{value} ({where})" if value and where else value or where
 
 

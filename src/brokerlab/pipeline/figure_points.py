@@ -17,6 +17,7 @@ from brokerlab.model.arrow import arrow_schema
 from brokerlab.model.tables import Column, Table
 from brokerlab.pipeline.claims import Gold, figures_by_round, members_frame
 from brokerlab.pipeline.schema import declared, spark_schema
+from brokerlab.pipeline.windows import latency_by_second
 from brokerlab.results.study_tables import FIGURE_POINT
 
 PUBLISHED, MEASURED = "published", "measured"
@@ -106,7 +107,8 @@ def medians_by_cell(spark: SparkSession, gold: Gold, question: StudyQuestion) ->
 
 def _line(gold: Gold, question: StudyQuestion, figure: FigureQuestion, members: DataFrame) -> DataFrame:
     """Every cell's first counted execution, second by second: over the seconds of the measure phase, or over the
-    megabytes sent so far. The first and the last second are left out: the phase has but a part of each."""
+    megabytes sent so far. The first and the last second are left out: the phase has but a part of each. Of a latency: the
+    quantile of the messages of each second, nothing where there are none."""
     side = "received" if figure.metric.startswith("received") else "sent"
     role = "consumer" if side == "received" else "producer"
     first = (
@@ -118,13 +120,20 @@ def _line(gold: Gold, question: StudyQuestion, figure: FigureQuestion, members: 
         .where(sf.col("name").isin(list(figure.cells)))
     )
     earliest = first.withColumn("at", sf.row_number().over(Window.partitionBy("name").orderBy("run"))).where("at = 1")
-    seconds = (
+    counts = (
         gold("rate_per_second")
         .where(sf.col("run").isin(question.runs) & (sf.col("phase") == "measure") & (sf.col("role") == role))
         .join(sf.broadcast(earliest), ["run", "cell", "repeat"])
         .groupBy("run", "name", "second_unix_s")
-        .agg(sf.sum(side).alias("figure"), sf.sum("bytes").alias("bytes"))
+        .agg(sf.sum(side).alias("count"), sf.sum("bytes").alias("bytes"))
     )
+    if figure.metric.endswith("_per_s"):
+        seconds = counts.withColumnRenamed("count", "figure")
+    else:
+        worst = latency_by_second(gold, figure.metric).join(sf.broadcast(earliest), ["run", "cell", "repeat"])
+        seconds = counts.join(
+            worst.select("run", "name", "second_unix_s", "figure"), ["run", "name", "second_unix_s"], "left"
+        )
     so_far = Window.partitionBy("run", "name").orderBy("second_unix_s")
     to_come = Window.partitionBy("run", "name").orderBy(sf.desc("second_unix_s"))
     x = (
@@ -135,7 +144,8 @@ def _line(gold: Gold, question: StudyQuestion, figure: FigureQuestion, members: 
     placed = seconds.withColumns(
         {"x": x, "place": sf.row_number().over(so_far), "from_end": sf.row_number().over(to_come)}
     )
-    return placed.where((sf.col("place") > 1) & (sf.col("from_end") > 1)).select(
+    whole = (sf.col("place") > 1) & (sf.col("from_end") > 1) & sf.col("figure").isNotNull()
+    return placed.where(whole).select(
         sf.lit(question.study).alias("study"), sf.lit(question.scale).alias("scale"),
         sf.lit(figure.figure).alias("figure"), sf.lit(MEASURED).alias("source"), sf.col("name").alias("series"),
         sf.col("place").cast("int").alias("place"), "x", sf.lit("").alias("x_text"),

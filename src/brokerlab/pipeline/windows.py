@@ -29,7 +29,7 @@ def window_figures(gold: Callable[[str], DataFrame], question: StudyQuestion) ->
 
 
 def _figure(gold: Callable[[str], DataFrame], part: Part, rates: DataFrame, begins: DataFrame) -> DataFrame:
-    seconds = _rate(rates, part.metric) if part.metric.endswith("_per_s") else _latency(gold, part.metric)
+    seconds = _rate(rates, part.metric) if part.metric.endswith("_per_s") else latency_by_second(gold, part.metric)
     at = sf.col("second_unix_s") - sf.col("begin")
     first, second = (_median(at, window) for window in part.windows)
     found = (
@@ -50,7 +50,8 @@ def _rate(rates: DataFrame, metric: str) -> DataFrame:
     return rates.groupBy(*KEY, "second_unix_s").agg(sf.sum(side).alias("figure"))
 
 
-def _latency(gold: Callable[[str], DataFrame], metric: str) -> DataFrame:
+def latency_by_second(gold: Callable[[str], DataFrame], metric: str) -> DataFrame:
+    """(run, cell, repeat, second_unix_s, figure): a quantile of the measure phase, of the worst group of each second."""
     measure = max((m for m in MEASURES if metric.startswith(f"{m}_")), key=len)
     column = metric.removeprefix(f"{measure}_")
     rows = gold("latency_per_second").where((sf.col("measure") == measure) & (sf.col("phase") == "measure"))

@@ -25,7 +25,7 @@ _MEANING = {
     "reproduced": "the interval lies within what the claim says",
     "contradicted": "the interval lies outside",
     "cannot tell": "it reaches across, or something stops the claim",
-    "not runnable here": "a cell cannot run on this machine, or it lacks what the claim requires",
+    "not runnable here": "a cell cannot run on this machine, it lacks what the claim requires, or a driver of ours is the limit",
 }
 POINTS_IN_TABLE = 60
 

@@ -26,7 +26,7 @@ WHILE = "while"
 _TOKEN = re.compile(r"\s*(?:([A-Za-z0-9_*][A-Za-z0-9_.*-]*)|(>=|<=|==|[(),<>])|(\S))")
 _WORDS = {"above": ">", "at least": ">=", "below": "<", "at most": "<="}
 _COMPARISONS = (">=", "<=", "==", ">", "<")
-PER_SECOND = ("sent_per_s", "received_per_s")  # what `during` can look at, besides quantiles of latencies
+PER_SECOND = ("sent_per_s", "received_per_s")  # besides quantiles of latencies
 
 
 class LanguageError(ValueError):
@@ -49,6 +49,11 @@ class _Call:
     arguments: tuple[tuple[_Token, ...], ...]
     text: str
     range: Bound | None
+
+
+def is_per_second(metric: str) -> bool:
+    """Whether a metric is known of single seconds: what `during` looks at, and what a figure can draw over time."""
+    return metric in PER_SECOND or metric.endswith("_ns")
 
 
 def parse_bound(text: str) -> Bound:
@@ -237,7 +242,7 @@ def _single(tokens: tuple[_Token, ...]) -> _Token:
 
 
 def _metric(token: _Token, metrics: Collection[str], *, over_time: bool = False) -> str:
-    known = [m for m in metrics if not over_time or m in PER_SECOND or m.endswith("_ns")]
+    known = [m for m in metrics if not over_time or is_per_second(m)]
     if token.text in known:
         return token.text
     near = difflib.get_close_matches(token.text, known, n=1)

@@ -19,7 +19,7 @@ from brokerlab.model.claims import LIKE_WITH_LIKE, SAME, Bound, Claim
 from brokerlab.model.metrics import METRICS
 from brokerlab.studies import published
 from brokerlab.studies.fields import ClaimFields, Experiment, Figure, Scale, StudyFields
-from brokerlab.studies.language import LanguageError, parse_bound, parse_measure
+from brokerlab.studies.language import LanguageError, is_per_second, parse_bound, parse_measure
 from brokerlab.studies.published import Point
 from brokerlab.workload.tree import Path, Tree, parse_path, read_tree
 from brokerlab.workload.validation import field_problems
@@ -195,6 +195,8 @@ class _Loading:
             for number, figure in experiment.figures.items():
                 at: Path = ("experiments", i, "figures", number)
                 self._metric((*at, "metric"), figure.metric)
+                if figure.along != "cell" and not is_per_second(figure.metric):
+                    self._problem((*at, "metric"), f"is not known second by second, as along: {figure.along} draws it")
                 for k, pattern in enumerate(figure.cells):
                     if not drawn((pattern,), experiment, experiments):
                         every = [name for e in experiments for name in e.cells]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from brokerlab.judge.claims import error_level
 from brokerlab.model.metrics import METRICS
-from brokerlab.model.quantities import format_bytes, format_duration_s
+from brokerlab.model.quantities import format_bytes, format_duration_ns, format_duration_s
 from brokerlab.report.study_page import FigureText, RunLink, StudySource
 
 if TYPE_CHECKING:
+    from brokerlab.model.environment import Ceilings
     from brokerlab.studies.answer import StudyAnswer
 
 _UNIT_WORDS = {"1/s": "second", "B": "bytes"}  # as axes say them
@@ -89,6 +91,9 @@ def _method(answer: StudyAnswer) -> list[tuple[str, str]]:
         host = answer.runs[0].environment().host
         memory = f", {format_bytes(host.memory_bytes)} of memory" if host.memory_bytes else ""
         facts.append(("machine", f"{host.cpu_count} processors ({host.cpu_model}){memory}, {host.system}"))
+        ceilings = [c for run in answer.runs if (c := run.environment().ceilings) is not None]
+        if ceilings:
+            facts.append(("ceilings", ceilings_text(ceilings)))
         states = [e for run in answer.runs for e in run.state().executions.values() if e.started_unix_s]
         began = min((e.started_unix_s for e in states if e.started_unix_s is not None), default=None)
         if began is not None:
@@ -96,6 +101,25 @@ def _method(answer: StudyAnswer) -> list[tuple[str, str]]:
         took = sum(e.ended_unix_s - e.started_unix_s for e in states if e.ended_unix_s and e.started_unix_s)
         facts.append(("measuring", f"{len(states)} executions, {format_duration_s(round(took))}"))
     return facts
+
+
+def ceilings_text(found: Sequence[Ceilings]) -> str:
+    """What the disk, an fsync and the loopback could do at most, as the runs measured it before they began."""
+
+    def span(values: Iterable[float], text: Callable[[float], str]) -> str:
+        told = [*map(text, sorted(values))]
+        least, most = told[0], told[-1]
+        return least if least == most else f"{least} to {most}"
+
+    def megabytes(bytes_per_s: float) -> str:
+        return f"{bytes_per_s / 1e6:,.0f} MB/s"  # as the figures that they are read against
+
+    disk = span((c.disk_write_bytes_per_s for c in found), megabytes)
+    half = span((c.fsync_p50_ns for c in found), format_duration_ns)
+    slow = span((c.fsync_p99_ns for c in found), format_duration_ns)
+    loopback = span((c.loopback_bytes_per_s for c in found), megabytes)
+    when = "before the run" if len(found) == 1 else f"before each of {len(found)} runs"
+    return f"Disk {disk} with an fsync every 8 MiB; fsync of 4 KiB {half} (p50), {slow} (p99); loopback {loopback}. Measured {when}."
 
 
 def _order(kind: str) -> str:

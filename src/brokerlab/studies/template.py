@@ -46,6 +46,7 @@ experiments:
 claims:
   - id: twice-as-much
     says: sending twice as fast delivers twice as much
+    # ours: true                   # added here: not a claim of the original
     measure: ratio(fast, slow, received_per_s)      # see docs/studies.md for the other measures
     published: {{value: 2.0, where: figure 1}}
     holds: 1.9 to 2.1              # or: above 1, at least 2, below 0.5, "> 1"

@@ -17,7 +17,7 @@ Seconds = dict[Execution, dict[int, float]]  # second since 1970 -> figure
 MEASURE = "measure"
 
 
-def window_values(run: RunDirectory, parts: Iterable[Part]) -> dict[str, Mapping[Execution, float]]:
+def window_values(run: RunDirectory, parts: Iterable[Part]) -> dict[str, dict[Execution, float]]:
     """Figure of each part with windows -> execution -> median of the first window / median of the second. Executions
     without a second in either, or with nothing in the second window, have none."""
     asked = {p.figure: p for p in parts if p.windows}

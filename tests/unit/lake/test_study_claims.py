@@ -49,7 +49,10 @@ MORE = """\
     holds: above 1
 """
 UNSTEADY = Reason(code="not_steady", weight="cannot tell", cell="c01", repeat=None, text="it sways", affects=("rates",))
-LINES = "\n      7: {title: Over time, cells: [fast], along: second}"
+LINES = (
+    "\n      7: {title: Over time, cells: [fast], along: second}"
+    "\n      8: {title: Latency, cells: [fast], along: second, metric: publish_latency_p99_ns, divide_by: 1_000_000, unit: ms}"
+)
 
 
 def truth(label: str, metric: str, number: int) -> float | None:
@@ -241,9 +244,9 @@ def test_windows_of_latencies_are_medians_of_the_worst_group_of_each_second_by_d
         wanted = connection.sql(
             "WITH worst AS (SELECT run, cell, repeat, second_unix_s, max(p99_ns) AS ns FROM latency_per_second"
             "  WHERE measure = 'publish_latency' AND phase = 'measure' GROUP BY ALL),"
-            " began AS (SELECT run, cell, repeat, min(second_unix_s) AS at FROM rate_per_second WHERE phase = 'measure' GROUP BY ALL)"
-            " SELECT run, cell, round, median(ns) FILTER (second_unix_s - at BETWEEN 3 AND 4)"
-            "  / median(ns) FILTER (second_unix_s - at BETWEEN 0 AND 1)"
+            " began AS (SELECT run, cell, repeat, min(second_unix_s) AS begin_s FROM rate_per_second WHERE phase = 'measure' GROUP BY ALL)"
+            " SELECT run, cell, round, median(ns) FILTER (second_unix_s - begin_s BETWEEN 3 AND 4)"
+            "  / median(ns) FILTER (second_unix_s - begin_s BETWEEN 0 AND 1)"
             " FROM worst JOIN began USING (run, cell, repeat) JOIN executions USING (run, cell, repeat) WHERE counted"
             " GROUP BY run, cell, repeat, round ORDER BY ALL"
         ).fetchall()
@@ -277,6 +280,23 @@ def test_figure_points_are_medians_on_the_axes_of_the_published_ones(measured: M
         assert point["low"] <= point["y"] <= point["high"]
     line = [(p["x"], p["y"]) for p in tables.points if p["figure"] == "7"]
     assert line == [(float(s), 1000 - 100 * (s + 1) + 1.0) for s in range(1, 4)]  # whole seconds
+
+
+def test_a_line_of_a_latency_is_that_of_the_worst_group_of_each_second(measured: Measured, tables: StudyTables) -> None:
+    first = min((m.run, m.cell) for m in measured.question.members if m.name == "fast")
+    rows = [
+        r
+        for r in measured.place.lake.dataset("latency_per_second").to_table().to_pylist()
+        if (r["run"], r["cell"], r["repeat"]) == (*first, 1) and r["measure"] == "publish_latency"
+    ]
+    worst: dict[int, int] = {}
+    for r in rows:
+        if r["phase"] == "measure":
+            worst[r["second_unix_s"]] = max(worst.get(r["second_unix_s"], 0), r["p99_ns"])
+    whole = sorted(worst.items())[1:-1]
+    assert len(whole) == 3
+    found = [(p["x"], p["y"], p["unit"]) for p in tables.points if p["figure"] == "8"]
+    assert found == [(float(s - min(worst)), pytest.approx(ns / 1e6), "ms") for s, ns in whole]
 
 
 def test_tables_are_kept_until_something_changes(measured: Measured, tables: StudyTables) -> None:

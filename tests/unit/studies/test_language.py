@@ -104,7 +104,11 @@ def test_all_has_parts_with_ranges_of_their_own() -> None:
         ("bucketed(slow, end_to_end_latency_p95_ns, wide)", "must be the width of a bucket, such as 50ms", None),
         ("bucketed(slow, end_to_end_latency_p95_ns)", "must be bucketed(a, metric, 50ms)", None),
         ("rank(*, sent_per_s, while end_to_end_latency_p95_ns under 5s)", "must be like: while ", None),
-        ("rank(*, sent_per_s, while end_to_end_latency_p9_ns below 5s)", "no metric is called", "end_to_end_latency_p99_ns"),
+        (
+            "rank(*, sent_per_s, while end_to_end_latency_p9_ns below 5s)",
+            "no metric is called",
+            "end_to_end_latency_p99_ns",
+        ),
         ("rank(*, sent_per_s, while end_to_end_latency_p95_ns below 5)", "'5' at character 59 must be", None),
         ("all(ratio(fast-1, slow, sent_per_s)", "must have ')'", None),
         ("all()", "", None),

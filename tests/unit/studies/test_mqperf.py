@@ -118,3 +118,12 @@ def test_only_claims_that_do_not_depend_on_how_fast_clients_are_expect_them_to_b
     assert expecting == {
         "mq-order-by-cpu", "mq-pulsar-partitions-by-cpu", "mq-redis-cluster-by-cpu", "mq-p95-artefact",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("cell", "threads"), [("postgresql-few", 1), ("postgresql-five", 5), ("postgresql-many", 25)])
+def test_the_knee_of_postgresql_is_looked_for_at_the_published_loads(cell: str, threads: int) -> None:
+    ours = planned("full", LARGE).cells[cell].one()
+    published = planned("full", LARGE).cells[f"postgresql-{threads}x2x4"].one()
+    assert (ours.producers, ours.consumers) == (published.producers, published.consumers)
+    knee = next(c for c in study().claims if c.id == "mq-postgres-knee")
+    assert {p.metric for p in knee.parts} == {"received_per_s"}  # a shape, never an absolute time

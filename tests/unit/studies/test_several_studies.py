@@ -51,12 +51,14 @@ def test_an_error_of_one_study_is_noted_and_the_others_are_run_and_shown(ran: di
     assert all(f'id="{name}"' in text for name in ("first", "second", "third"))
 
 
-def test_without_errors_the_exit_code_is_that_of_success(ran: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.usefixtures("ran")
+def test_without_errors_the_exit_code_is_that_of_success(tmp_path: Path) -> None:
     found = run_several([study(tmp_path, "first")], "quick", Place(tmp_path / "runs", "", nullcontext))
     assert (found.errors, found.exit_code) == ({}, ExitCode.OK)
 
 
-def test_a_study_that_cannot_even_be_planned_is_left_out_of_the_page(ran: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.usefixtures("ran")
+def test_a_study_that_cannot_even_be_planned_is_left_out_of_the_page(tmp_path: Path) -> None:
     studies = [study(tmp_path, name) for name in ("first", "second")]
     (tmp_path / "first" / "rates.yaml").unlink()
     found = run_several(studies, "quick", Place(tmp_path / "runs", "", nullcontext))

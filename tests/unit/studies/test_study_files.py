@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from brokerlab import lab
+from brokerlab.cli.study_text import count_line
 from brokerlab.errors import NotFoundError, Problem, UserError, WorkloadError
 from brokerlab.studies.cells import calibrated_rate, planned_cells
 from brokerlab.studies.finding import find_study, names
@@ -38,6 +39,7 @@ CHANGES = [
     ("workload: rates.yaml", "workload: rate.yaml", "experiments[0].workload", "is not a file", "rate.yaml", "rates.yaml"),
     ("cells: [\"*\"]", "cells: [slwo]", "experiments[0].figures.6.cells[0]", "is not a cell", "slwo", "slow"),
     ("metric: sent_per_s, x", "metric: sent_pers, x", "experiments[0].figures.6.metric", "is not a metric", "sent_pers", "sent_per_s"),
+    ("metric: sent_per_s, x", "metric: sent_bytes_per_s, along: second, x", "experiments[0].figures.6.metric", "is not known second by second", "sent_bytes_per_s", None),
     ("ratio(fast, slow, ", "ratio(fats, slow, ", "claims[0].measure", "no cell is called fats", "ratio(fats, slow, sent_per_s)", "fast"),
     ("holds: 1.5 to 2.5", "holds: about 2", "claims[0].holds", "must be a range", "about 2", None),
     ("holds: 1.5 to 2.5", "holds: 1.5 to 2.5\n    same: [durabilty]\n    unlike: x", "claims[0].same[0]", "is nothing that", "durabilty", "durability"),
@@ -185,3 +187,15 @@ def test_the_page_about_studies_names_every_field_measure_and_verdict() -> None:
     fields = [n for m in (StudyFields, ClaimFields, Experiment, Figure, Requires, Scale) for n in m.model_fields]
     for name in (*fields, *KINDS, *SAME, *VERDICTS):
         assert name in page, name
+    (requires,) = [line for line in page.split("\n- ") if line.startswith("**`requires`**")]
+    for name in Requires.model_fields:  # words such as `driver_path` stand elsewhere with another meaning
+        assert name in requires.partition("\n\n")[0], name
+
+
+def test_the_page_about_studies_lists_those_that_ship_with_their_claims() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "studies.md").read_text()
+    studies = [find_study(name) for name in names()]
+    for study in studies:
+        added = len(study.ours())
+        assert f"| `{study.name}` | {len(study.claims) - added} | {added} |" in page
+    assert count_line(studies) in page
