@@ -4,6 +4,7 @@ They refuse to run as root: see processes.unprivileged."""
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from brokerlab.brokers.kit.wire import credentials, split_address
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Security
 from brokerlab.model.watched import WatchedMetric, fields_of
+from brokerlab.processes.children import children_of, end_all
+from brokerlab.processes.process import ServerProcess
 from brokerlab.processes.unprivileged import Account
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 USER = "brokerlab"  # the first user, where no other is asked for
 _LAST_LINES = 5
 _ANSWER_S = 5
+_CHILDREN_S = 30.0
 
 
 def little_environment() -> dict[str, str]:
@@ -77,7 +81,26 @@ def loopback_settings(port: int, settings: Mapping[str, str]) -> str:
         "log_min_messages": "warning",
         **settings,
     }
-    return "".join(f"{name} = '{value}'\n" for name, value in values.items())
+    return "".join(f"{name} = {quoted(value)}\n" for name, value in values.items())
+
+
+def quoted(text: str) -> str:
+    """A value as configuration files have it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def kill_with_children(process: ServerProcess) -> None:
+    """A server has a process for each client, in a session of its own."""
+    family = children_of(process)
+    process.kill()
+    end_all(family, _CHILDREN_S)
+
+
+def stop_with_children(process: ServerProcess) -> None:
+    """At once: on SIGTERM it would wait for its clients to go."""
+    family = children_of(process)
+    process.stop(first=signal.SIGINT)
+    end_all(family, _CHILDREN_S)
 
 
 class Database:

@@ -11,7 +11,7 @@ from brokerlab.brokers.kit.database import Database
 from brokerlab.brokers.kit.http_reader import as_text
 from brokerlab.brokers.mongodb.connection import Document, NoDestinationError, connect, database_of, refusals
 from brokerlab.brokers.mongodb.queues import REGISTRY, collections_of, create_destination, drop_destination, groups_of
-from brokerlab.brokers.mongodb.settings import POSTGRESQL, by_commit, by_write_concern, client_settings
+from brokerlab.brokers.mongodb.settings import POSTGRESQL, by_commit, by_write_concern, write_concern
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
 
@@ -23,7 +23,7 @@ class MongodbAdmin:
 
     def __init__(self, endpoint: Endpoint, cell: CellPlan) -> None:
         self._endpoint = endpoint
-        self._concern = client_settings(cell.durability, cell.client_settings)
+        self._concern = write_concern(cell.durability, cell.client_settings)
         self._client = connect(endpoint, "brokerlab-admin", self._concern)
         self._database = database_of(self._client, endpoint)
         address = endpoint.options.get("postgresql")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -12,24 +10,24 @@ from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.database import (
     USER,
     Database,
+    kill_with_children,
     little_environment,
     loopback_settings,
     make_database,
     password_line,
+    stop_with_children,
 )
 from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet, write_private
 from brokerlab.brokers.kit.wire import credentials
 from brokerlab.brokers.mongodb.connection import connect, database_of, refusals
 from brokerlab.brokers.mongodb.install import Programs
-from brokerlab.brokers.mongodb.settings import client_settings, postgresql_settings
+from brokerlab.brokers.mongodb.settings import postgresql_settings, write_concern
 from brokerlab.model.plan import CellPlan, Endpoint
-from brokerlab.processes.children import children_of, end_all
 from brokerlab.processes.process import inherited_environment
 from brokerlab.processes.unprivileged import Account, account_for
 
 FERRETDB, DATABASE, MONGOD = "ferretdb-1", "postgresql-1", "mongod-1"
 READY = "brokerlab_ready"
-CHILDREN_S = 30.0
 
 
 class MongodbCluster(LocalCluster):
@@ -72,11 +70,11 @@ class MongodbCluster(LocalCluster):
     def _prepare_database(self, account: Account) -> dict[str, str]:
         """Returns its environment: DocumentDB makes collections over a connection to its own server, whose password it
         finds by PGPASSFILE."""
-        shutil.rmtree(self._data, ignore_errors=True)
         account.give(self._directory)
-        make_database(account, self._programs.postgresql, self._data, self._user, self._password or None)
-        with (self._data / "postgresql.conf").open("a") as out:
-            out.write(database_file(self._database_port, postgresql_settings(self._cell)))
+        if not (self._data / "PG_VERSION").exists():  # else it is started again, with what it had stored
+            make_database(account, self._programs.postgresql, self._data, self._user, self._password or None)
+            with (self._data / "postgresql.conf").open("a") as out:
+                out.write(database_file(self._database_port, postgresql_settings(self._cell)))
         if not self._password:
             return little_environment()
         file = self._directory / "postgresql-password"
@@ -119,7 +117,7 @@ class MongodbCluster(LocalCluster):
 
     def _written(self) -> bool:
         endpoint = self.endpoint()
-        client = connect(endpoint, READY, client_settings(self._cell.durability, self._cell.client_settings))
+        client = connect(endpoint, READY, write_concern(self._cell.durability, self._cell.client_settings))
         try:
             with not_yet(), refusals(endpoint):
                 collection = database_of(client, endpoint)[READY]
@@ -141,12 +139,16 @@ class MongodbCluster(LocalCluster):
         }
         return tuple(NodeInfo(p.name, p.pid, urls[p.name]) for p in self._processes)
 
+    def kill_node(self, name: str) -> None:
+        kill_with_children({p.name: p for p in self._processes}[name])
+
     def stop(self) -> None:
-        """FerretDB first. PostgreSQL would wait for its clients to go on SIGTERM."""
+        """FerretDB first."""
         for process in reversed(self._processes):
-            family = children_of(process)
-            process.stop(first=signal.SIGINT if process.name == DATABASE else signal.SIGTERM)
-            end_all(family, CHILDREN_S)
+            if process.name == DATABASE:
+                stop_with_children(process)
+            else:
+                process.stop()
 
 
 def database_file(port: int, settings: Mapping[str, str]) -> str:

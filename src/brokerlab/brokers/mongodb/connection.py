@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pymongo
 from pymongo.database import Database
 from pymongo.errors import PyMongoError
 
+from brokerlab.brokers.kit.refusals import explained_by, words_of
 from brokerlab.brokers.kit.wire import credentials
-from brokerlab.brokers.mongodb.settings import ClientSettings
+from brokerlab.brokers.mongodb.settings import WriteConcern
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 
@@ -28,7 +28,7 @@ _SELECT_MS = 2_000  # until a server that does not answer is given up
 _ANSWER_MS = 60_000
 
 
-def connect(endpoint: Endpoint, name: str, settings: ClientSettings) -> Client:
+def connect(endpoint: Endpoint, name: str, asked: WriteConcern) -> Client:
     """Connects when it is first used. Nothing is sent again by itself: a driver would not know."""
     options: dict[str, Any] = {
         "appname": name,
@@ -36,8 +36,8 @@ def connect(endpoint: Endpoint, name: str, settings: ClientSettings) -> Client:
         "connectTimeoutMS": _SELECT_MS,
         "socketTimeoutMS": _ANSWER_MS,
         "retryWrites": False,
-        "w": int(settings.w) if settings.w.isdecimal() else settings.w,
-        "journal": settings.j,
+        "w": int(asked.w) if asked.w.isdecimal() else asked.w,
+        "journal": asked.j,
     }
     if "replica_set" in endpoint.options:
         options["replicaSet"] = endpoint.options["replica_set"]
@@ -57,17 +57,12 @@ def database_of(client: Client, endpoint: Endpoint) -> Database[Document]:
 
 
 def explained(error: Exception, endpoint: Endpoint) -> BrokerError:
-    said = " ".join(str(error).split())[:300]
+    said = words_of(error)
     hint = "check user and password" if "uthentication" in said else "is the server running, and its database?"
     return BrokerError(f"MongoDB at {', '.join(endpoint.addresses)}: {said}", hint=hint)
 
 
-@contextmanager
-def refusals(endpoint: Endpoint, client: Client | None = None) -> Iterator[None]:
+def refusals(endpoint: Endpoint, client: Client | None = None) -> AbstractContextManager[None]:
     """Whatever the library raises becomes a BrokerError, and a client that could not be begun is closed."""
-    try:
-        yield
-    except (PyMongoError, NoDestinationError) as e:
-        if client is not None:
-            client.close()
-        raise explained(e, endpoint) from e
+    close = (lambda: None) if client is None else client.close
+    return explained_by(lambda e: explained(e, endpoint), PyMongoError, NoDestinationError, close=close)

@@ -8,10 +8,11 @@ from collections.abc import Hashable, Sequence
 from pymongo import ASCENDING, ReturnDocument
 from pymongo.errors import ConnectionFailure, OperationFailure
 
+from brokerlab.brokers.kit.database_settings import LeaseSettings
 from brokerlab.brokers.kit.leasing import Leased, LeasingConsumer
 from brokerlab.brokers.mongodb.connection import PATH, connect, database_of, explained, refusals
 from brokerlab.brokers.mongodb.queues import collection_name, ensure_group
-from brokerlab.brokers.mongodb.settings import client_settings
+from brokerlab.brokers.mongodb.settings import write_concern
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import AgentPlan
 
@@ -27,9 +28,10 @@ class MongodbConsumer(LeasingConsumer):
     def __init__(self, plan: AgentPlan, number: int) -> None:
         assert plan.group is not None
         self._endpoint = plan.endpoint
-        settings = client_settings(plan.durability, plan.client_settings)
-        self._lease_ms = settings.visibility_ms
-        self._client = connect(plan.endpoint, f"{plan.agent}-{number}", settings)
+        settings = LeaseSettings.of(plan.client_settings)
+        self._lease_ms = max(1, settings.visibility_ns // 1_000_000)
+        asked = write_concern(plan.durability, plan.client_settings)
+        self._client = connect(plan.endpoint, f"{plan.agent}-{number}", asked)
         database = database_of(self._client, plan.endpoint)
         with refusals(plan.endpoint, self._client):
             groups = [(d, ensure_group(database, d, plan.group)) for d in plan.destinations]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pymongo.errors import DocumentTooLarge, PyMongoError
 
 from brokerlab.brokers.kit.blocking import Batch, BlockingProducer, Told
+from brokerlab.brokers.kit.database_settings import LeaseSettings
 from brokerlab.brokers.mongodb.connection import PATH, Document, NoDestinationError, connect, database_of, refusals
 from brokerlab.brokers.mongodb.outcomes import told_of
 from brokerlab.brokers.mongodb.queues import REGISTRY, Identities, collection_name, groups_of
-from brokerlab.brokers.mongodb.settings import client_settings
+from brokerlab.brokers.mongodb.settings import write_concern
 from brokerlab.model.blocks import ACKNOWLEDGED, UNKNOWN
 from brokerlab.model.plan import AgentPlan
 
@@ -19,11 +20,11 @@ class MongodbProducer(BlockingProducer):
     path = PATH
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
-        settings = client_settings(plan.durability, plan.client_settings)
+        settings = LeaseSettings.of(plan.client_settings)
         name = f"{plan.agent}-{number}"
         self._destinations, self._partitions = plan.destinations, plan.partitions
         self._identities = Identities()
-        self._client = connect(plan.endpoint, name, settings)
+        self._client = connect(plan.endpoint, name, write_concern(plan.durability, plan.client_settings))
         self._database = database_of(self._client, plan.endpoint)
         with refusals(plan.endpoint, self._client):
             self._database[REGISTRY].find_one({})  # a ping would be answered without a password

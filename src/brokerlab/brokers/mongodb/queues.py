@@ -17,6 +17,7 @@ from bson import ObjectId
 from pymongo.database import Database
 from pymongo.errors import CollectionInvalid
 
+from brokerlab.brokers.kit.names import belongs
 from brokerlab.brokers.mongodb.connection import Document, NoDestinationError
 
 REGISTRY = "destinations"
@@ -42,8 +43,7 @@ def drop_destination(database: Database[Document], destination: str) -> None:
 
 def collections_of(database: Database[Document], destination: str) -> list[str]:
     """Those that exist, whatever the registry says."""
-    named = [name.rpartition(".") for name in database.list_collection_names()]
-    return sorted(f"{of}.{number}" for of, _, number in named if of == destination and number.isdecimal())
+    return sorted(name for name in database.list_collection_names() if belongs(name, destination))
 
 
 def groups_of(database: Database[Document], destination: str) -> list[str | None]:

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
+from brokerlab.brokers.kit.database_settings import lease_client, user_problems
 from brokerlab.brokers.kit.durability import level_of, wants_fsync, wants_replicas
-from brokerlab.brokers.kit.setting_checks import TRUE_OR_FALSE, looks_like, one_of, setting_problems, whole_number
+from brokerlab.brokers.kit.setting_checks import TRUE_OR_FALSE, looks_like, one_of, setting_problems
 from brokerlab.brokers.mongodb.install import RECIPE
 from brokerlab.model.plan import CellPlan, Durability
-from brokerlab.model.quantities import parse_duration_ns
 
-_DURATION = looks_like(r"[1-9]\d*(us|ms|s|min)", "a duration such as 30s or 2ms")
 _SIZE = looks_like(r"\d+(MB|GB)", "a size such as 128MB")
 POSTGRESQL = {  # of the server behind FerretDB
     "synchronous_commit": one_of("on", "off", "local"),
@@ -24,39 +23,28 @@ MONGOD = {"wiredTigerCacheSizeGB": looks_like(r"\d+(\.\d+)?", "a number of gigab
 CLIENT = {
     "w": looks_like("majority|[1-9]", "majority, or a number of members up to 9"),
     "j": TRUE_OR_FALSE,
-    "batch_messages": whole_number(100_000),
-    "batch_bytes": whole_number(40_000_000),
-    "visibility_timeout": _DURATION,
-    "poll_interval": _DURATION,
+    **lease_client(100_000, 40_000_000),
 }
 DEFAULTS = {"fsync": "on", "shared_buffers": "128MB", "max_wal_size": "4GB"}
 
 
 @dataclass(frozen=True)
-class ClientSettings:
-    """How producers and consumers use their connections."""
+class WriteConcern:
+    """What an acknowledgement is asked to wait for."""
 
     w: str  # members that must have a write: "majority" or a number
     j: bool  # whether it must be in their journals
-    batch_messages: int
-    batch_bytes: int
-    visibility_ms: int  # what was received and not acknowledged comes again after this long
-    poll_ns: int  # longest pause between two questions of a consumer that finds nothing
 
     @property
     def waits_for_others(self) -> bool:
         return self.w != "1"
 
 
-def client_settings(level: Durability, given: Mapping[str, str]) -> ClientSettings:
-    """The level's write concern, unless the client settings say otherwise."""
-    return ClientSettings(
+def write_concern(level: Durability, given: Mapping[str, str]) -> WriteConcern:
+    """The level's, unless the client settings say otherwise."""
+    return WriteConcern(
         w=given.get("w", "majority" if wants_replicas(level) else "1"),
         j=given.get("j", "true" if wants_fsync(level) else "false") == "true",
-        batch_messages=int(given.get("batch_messages", "1000")),
-        batch_bytes=int(given.get("batch_bytes", str(1 << 20))),
-        visibility_ms=max(1, round(parse_duration_ns(given.get("visibility_timeout", "30s")) / 1e6)),
-        poll_ns=round(parse_duration_ns(given.get("poll_interval", "2ms"))),
     )
 
 
@@ -66,13 +54,13 @@ def postgresql_settings(cell: CellPlan) -> dict[str, str]:
     return {"synchronous_commit": commit, **DEFAULTS, **cell.broker_settings}
 
 
-def by_write_concern(settings: ClientSettings, members: int | None) -> ComputedDurability:
+def by_write_concern(asked: WriteConcern, members: int | None) -> ComputedDurability:
     """MongoDB: `members` of the replica set, 1 without one; None where they are not known yet."""
-    replicated = settings.waits_for_others and (members is None or members > 1)
-    because = {"w": settings.w, "j": str(settings.j).lower()}
+    replicated = asked.waits_for_others and (members is None or members > 1)
+    because = {"w": asked.w, "j": str(asked.j).lower()}
     if members is not None:
         because["members"] = str(members)
-    return ComputedDurability(level_of(replicated=replicated, fsynced=settings.j), because)
+    return ComputedDurability(level_of(replicated=replicated, fsynced=asked.j), because)
 
 
 def by_commit(reported: Mapping[str, str]) -> ComputedDurability:
@@ -89,7 +77,7 @@ def by_commit(reported: Mapping[str, str]) -> ComputedDurability:
 
 def planned_durability(cell: CellPlan) -> ComputedDurability:
     """What the cell's settings must lead to; the truth is read back. A server that is given by its address may be either."""
-    concern = client_settings(cell.durability, cell.client_settings)
+    concern = write_concern(cell.durability, cell.client_settings)
     if cell.endpoint:
         return by_write_concern(concern, None)
     return by_write_concern(concern, 1) if RECIPE.preferred() is not None else by_commit(postgresql_settings(cell))
@@ -105,7 +93,6 @@ def problems(cell: CellPlan) -> list[CellProblem]:
     if security is not None and mongod:
         said = "a mongod on PATH is started without security; give the address of one that has it with --endpoint"
         found.append(CellProblem(("security",), said))
-    elif security is not None and set(security.user or "") & set("\"$'\\"):
-        said = "PostgreSQL's first user may have none of \" $ ' \\ in the name"
-        found.append(CellProblem(("security", "user"), said))
+    elif security is not None:
+        found += user_problems(security)
     return found

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import signal
 from pathlib import Path
 
 import psycopg
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.database import little_environment, make_database, password_line, run_as
+from brokerlab.brokers.kit.database import (
+    kill_with_children,
+    little_environment,
+    make_database,
+    password_line,
+    run_as,
+    stop_with_children,
+)
 from brokerlab.brokers.kit.local import HOST, LocalCluster, write_private
 from brokerlab.brokers.postgresql.configuration import (
     AUTHENTICATION_NONE,
@@ -23,13 +29,10 @@ from brokerlab.brokers.postgresql.connection import USER, conninfo
 from brokerlab.brokers.postgresql.settings import settings_of
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Endpoint
-from brokerlab.processes.children import children_of, end_all
 from brokerlab.processes.unprivileged import Account, account_for
 from brokerlab.secrets import secret
 
 READY = "brokerlab_ready"
-STOP_FAST = signal.SIGINT  # PostgreSQL's fast shutdown; SIGTERM would wait for clients to go
-CHILDREN_S = 30.0
 
 
 class PostgresqlCluster(LocalCluster):
@@ -158,14 +161,9 @@ class PostgresqlCluster(LocalCluster):
         raise BrokerError("no PostgreSQL node takes writes", hint="nothing takes over when the primary is lost")
 
     def kill_node(self, name: str) -> None:
-        process = {p.name: p for p in self._processes}[name]
-        family = children_of(process)
-        process.kill()
-        end_all(family, CHILDREN_S)
+        kill_with_children({p.name: p for p in self._processes}[name])
 
     def stop(self) -> None:
         """Standbys last: a primary that waits for one could not finish."""
         for process in self._processes:
-            family = children_of(process)
-            process.stop(first=STOP_FAST)
-            end_all(family, CHILDREN_S)
+            stop_with_children(process)

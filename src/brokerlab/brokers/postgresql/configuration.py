@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from brokerlab.brokers.kit.certificates import Certificates
+from brokerlab.brokers.kit.database import loopback_settings, quoted
 from brokerlab.brokers.postgresql.settings import ServerSettings
 
 AUTHENTICATION_TLS = "hostssl all,replication all 127.0.0.1/32 scram-sha-256\n"
@@ -20,14 +21,8 @@ def standby_name(number: int) -> str:
 def server_file(port: int, settings: ServerSettings, standbys: int, certificates: Certificates | None) -> str:
     """What is added to postgresql.conf; the same on primary and standbys, but for the port."""
     values = {
-        "listen_addresses": "127.0.0.1",
-        "port": str(port),
-        "unix_socket_directories": "",
         "fsync": settings.fsync,
         "synchronous_commit": settings.synchronous_commit,
-        "password_encryption": "scram-sha-256",
-        "lc_messages": "C",
-        "log_min_messages": "warning",
         **settings.others,
     }
     if standbys:
@@ -41,7 +36,7 @@ def server_file(port: int, settings: ServerSettings, standbys: int, certificates
             "ssl_cert_file": str(certificates.certificate_file),
             "ssl_key_file": str(certificates.key_file),
         }
-    return "".join(f"{name} = {_value(text)}\n" for name, text in values.items())
+    return loopback_settings(port, values)
 
 
 def follow_line(primary_port: int, number: int, user: str, password_file: Path | None, ca_file: Path | None) -> str:
@@ -56,11 +51,7 @@ def follow_line(primary_port: int, number: int, user: str, password_file: Path |
         parts.append(f"passfile={_word(str(password_file))}")
     if ca_file is not None:
         parts += ["sslmode=verify-full", f"sslrootcert={_word(str(ca_file))}"]
-    return f"primary_conninfo = {_value(' '.join(parts))}\n"
-
-
-def _value(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+    return f"primary_conninfo = {quoted(' '.join(parts))}\n"
 
 
 def _word(text: str) -> str:

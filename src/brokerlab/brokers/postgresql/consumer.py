@@ -9,10 +9,10 @@ from typing import cast
 import numpy as np
 
 from brokerlab.brokers.kit.arrived import Arrived, readable, starts_of
+from brokerlab.brokers.kit.database_settings import LeaseSettings
 from brokerlab.brokers.postgresql.arrays import int8_array, read_int4_array, read_int8_array
 from brokerlab.brokers.postgresql.connection import PATH, connected, conninfo, ensure_group
 from brokerlab.brokers.postgresql.link import Link, Work
-from brokerlab.brokers.postgresql.settings import client_settings_of
 from brokerlab.brokers.postgresql.tables import (
     acknowledge_statement,
     count_statement,
@@ -39,7 +39,7 @@ class PostgresqlConsumer:
     def __init__(self, plan: AgentPlan, number: int) -> None:
         assert plan.consumers is not None
         assert plan.group is not None
-        self._settings = client_settings_of(plan.client_settings)
+        self._settings = LeaseSettings.of(plan.client_settings)
         self._automatic = plan.consumers.acknowledge == "automatic"
         where = ", ".join(plan.endpoint.addresses)
         name = f"{plan.agent}-{number}"
@@ -82,7 +82,7 @@ class PostgresqlConsumer:
 
     def _take(self, most: int) -> None:
         limit = min(most, max(1, BATCH_BYTES // self._largest_bytes))
-        lease = struct.pack(">q", self._settings.visibility_us)
+        lease = struct.pack(">q", self._settings.visibility_ns // 1000)
         i, self._turn = self._turn, (self._turn + 1) % len(self._groups)
         self._taking = True
         self._link.submit(("take", i), [(f"take{i}", [self._groups[i], struct.pack(">i", limit), lease])])
@@ -110,7 +110,7 @@ class PostgresqlConsumer:
             self._empty_turns += 1
             if self._empty_turns >= len(self._groups):
                 self._empty_turns = 0
-                self._pause_us = min(self._settings.poll_us, max(FIRST_PAUSE_US, 2 * self._pause_us))
+                self._pause_us = min(self._settings.poll_ns // 1000, max(FIRST_PAUSE_US, 2 * self._pause_us))
                 self._ask_at_ns = time.monotonic_ns() + 1000 * self._pause_us
             return
         self._empty_turns = self._pause_us = 0

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from brokerlab.brokers.kit.database_settings import LeaseSettings
 from brokerlab.brokers.kit.settling import Settling
 from brokerlab.brokers.postgresql.arrays import BYTEA, INT4, array, bytea_elements, int4_elements
 from brokerlab.brokers.postgresql.connection import PATH, conninfo
 from brokerlab.brokers.postgresql.link import Link, Work
 from brokerlab.brokers.postgresql.outcomes import outcome_of
-from brokerlab.brokers.postgresql.settings import client_settings_of
+from brokerlab.brokers.postgresql.settings import transactions_in_flight
 from brokerlab.brokers.postgresql.tables import publish_statement
 from brokerlab.model.blocks import ACKNOWLEDGED, UNKNOWN, Block, Settlements
 from brokerlab.model.plan import AgentPlan
@@ -48,7 +49,8 @@ class PostgresqlProducer:
     path = PATH
 
     def __init__(self, plan: AgentPlan, number: int) -> None:
-        self._settings = client_settings_of(plan.client_settings)
+        self._settings = LeaseSettings.of(plan.client_settings)
+        self._most_in_flight = transactions_in_flight(plan.client_settings)
         self._partitions = plan.partitions
         self._destinations = len(plan.destinations)
         self._next = self._empty()
@@ -97,7 +99,7 @@ class PostgresqlProducer:
             if self._next.messages:  # taken, though never sent; a new connection begins with nothing
                 self._note(self._next, UNKNOWN, "connection lost")
                 self._next = self._empty()
-        elif self._next.messages and self._in_flight < self._settings.in_flight:
+        elif self._next.messages and self._in_flight < self._most_in_flight:
             self._in_flight += 1
             batch, self._next = self._next, self._empty()
             self._link.submit(batch, batch.commands())

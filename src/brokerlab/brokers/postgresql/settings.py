@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit import durability
+from brokerlab.brokers.kit.database_settings import lease_client, user_problems
 from brokerlab.brokers.kit.durability import wants_replicas
 from brokerlab.brokers.kit.setting_checks import looks_like, one_of, setting_problems, whole_number
 from brokerlab.model.plan import CellPlan, Durability, Security
-from brokerlab.model.quantities import parse_duration_ns
 
 _SECONDS = looks_like(r"\d+(s|min)", "a duration such as 30s or 5min")
 _NUMBER = looks_like(r"\d+", "a whole number")
@@ -33,9 +33,8 @@ SERVER = OTHERS | {
     "fsync": _SWITCH,
     "synchronous_standbys": _NUMBER,
 }
-CLIENT = dict.fromkeys(("in_flight", "batch_messages", "batch_bytes"), whole_number()) | dict.fromkeys(
-    ("visibility_timeout", "poll_interval"), looks_like(r"[1-9]\d*(us|ms|s|min)", "a duration such as 30s or 2ms")
-)
+IN_FLIGHT = "in_flight"  # transactions that a producer may have open
+CLIENT = {IN_FLIGHT: whole_number(), **lease_client()}
 DEFAULTS = {"shared_buffers": "128MB", "max_wal_size": "4GB", "max_connections": "300", "autovacuum_naptime": "10s"}
 
 
@@ -47,17 +46,6 @@ class ServerSettings:
     synchronous_standbys: int
     fsync: str
     others: dict[str, str]
-
-
-@dataclass(frozen=True)
-class ClientSettings:
-    """How producers and consumers use their connections."""
-
-    in_flight: int  # transactions a producer may have open
-    batch_messages: int  # most messages of one transaction
-    batch_bytes: int  # most bytes of one transaction
-    visibility_us: int  # what was received and not acknowledged comes again after this long
-    poll_us: int  # longest pause between two questions of a consumer that finds nothing
 
 
 def level_of(synchronous_commit: str, waits_for_standby: bool, fsync: bool) -> Durability:
@@ -80,18 +68,8 @@ def settings_of(cell: CellPlan) -> ServerSettings:
     )
 
 
-def client_settings_of(given: Mapping[str, str]) -> ClientSettings:
-    return ClientSettings(
-        in_flight=int(given.get("in_flight", "2")),
-        batch_messages=int(given.get("batch_messages", "1000")),
-        batch_bytes=int(given.get("batch_bytes", str(1 << 20))),
-        visibility_us=_microseconds(given.get("visibility_timeout", "30s")),
-        poll_us=_microseconds(given.get("poll_interval", "2ms")),
-    )
-
-
-def _microseconds(text: str) -> int:
-    return round(parse_duration_ns(text) / 1000)
+def transactions_in_flight(given: Mapping[str, str]) -> int:
+    return int(given.get(IN_FLIGHT, "2"))
 
 
 def planned_durability(cell: CellPlan) -> ComputedDurability:
@@ -122,7 +100,4 @@ def _bad_security(security: Security) -> list[CellProblem]:
     if security.tls and security.password is None:
         said = "a server of ours that speaks TLS asks for a password too; give user and password"
         found.append(CellProblem(("security",), said))
-    if set(security.user or "") & set("\"$'\\"):
-        said = "PostgreSQL's first user may have none of \" $ ' \\ in the name"
-        found.append(CellProblem(("security", "user"), said))
-    return found
+    return found + user_problems(security)

@@ -12,7 +12,7 @@ from contract_load import cell_for
 
 from brokerlab.brokers.mongodb.broker import BROKER
 from brokerlab.brokers.mongodb.cluster import database_file
-from brokerlab.brokers.mongodb.settings import by_commit, by_write_concern, client_settings, postgresql_settings
+from brokerlab.brokers.mongodb.settings import by_commit, by_write_concern, postgresql_settings, write_concern
 from brokerlab.model.plan import CellPlan, Durability, Security
 
 L1, L2, L3, L4 = Durability
@@ -65,7 +65,7 @@ def test_ferretdb_is_judged_by_its_database_and_by_nothing_else(reported: dict[s
 def test_mongodb_is_judged_by_the_write_concern_and_its_members(
     w: str, j: str, members: int, level: Durability
 ) -> None:
-    assert by_write_concern(client_settings(L4, {"w": w, "j": j}), members).level == level
+    assert by_write_concern(write_concern(L4, {"w": w, "j": j}), members).level == level
 
 
 @pytest.mark.parametrize("level", Durability)

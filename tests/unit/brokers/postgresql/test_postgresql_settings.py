@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from brokerlab.brokers.kit.database import password_line
+from brokerlab.brokers.kit.database_settings import LeaseSettings
 from brokerlab.brokers.postgresql.broker import BROKER
 from brokerlab.brokers.postgresql.configuration import follow_line, server_file
-from brokerlab.brokers.postgresql.settings import client_settings_of, level_of, planned_durability, settings_of
+from brokerlab.brokers.postgresql.settings import level_of, planned_durability, settings_of, transactions_in_flight
 from brokerlab.brokers.postgresql.tables import NAME_BYTES, quoted, schema_name
 from brokerlab.model import plan as model
 from brokerlab.model.plan import CellPlan, Durability, Security
@@ -104,8 +105,11 @@ def test_a_user_that_initdb_refuses_is_refused_before_anything_starts() -> None:
 
 
 def test_client_settings_are_read_in_their_units() -> None:
-    settings = client_settings_of({"visibility_timeout": "2min", "poll_interval": "500us"})
-    assert (settings.visibility_us, settings.poll_us) == (120_000_000, 500)
+    settings = LeaseSettings.of({"visibility_timeout": "2min", "poll_interval": "500us"})
+    assert (settings.visibility_ns, settings.poll_ns) == (120_000_000_000, 500_000)
+    assert (settings.batch_messages, settings.batch_bytes) == (1000, 1 << 20)
+    assert transactions_in_flight({}) == 2
+    assert transactions_in_flight({"in_flight": "7"}) == 7
 
 
 def test_the_server_file_asks_for_the_standbys_a_commit_waits_for_and_opens_no_unix_socket() -> None:

@@ -1,0 +1,44 @@
+"""Settings of queues in a database: how clients put messages together and lease them, and who may be its first user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from brokerlab.brokers.contract import CellProblem
+from brokerlab.brokers.kit.setting_checks import Known, looks_like, whole_number
+from brokerlab.model.plan import Security
+from brokerlab.model.quantities import parse_duration_ns
+
+_DURATION = looks_like(r"[1-9]\d*(us|ms|s|min)", "a duration such as 30s or 2ms")
+
+
+def lease_client(most_messages: int | None = None, most_bytes: int | None = None) -> Known:
+    """The settings by name; `most_...` of one batch."""
+    batches = {"batch_messages": whole_number(most_messages), "batch_bytes": whole_number(most_bytes)}
+    return {**batches, "visibility_timeout": _DURATION, "poll_interval": _DURATION}
+
+
+@dataclass(frozen=True)
+class LeaseSettings:
+    batch_messages: int  # that are published together, at most
+    batch_bytes: int
+    visibility_ns: int  # what was received and not acknowledged comes again after this long
+    poll_ns: int  # longest pause between two questions of a consumer that finds nothing
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Self:
+        return cls(
+            batch_messages=int(given.get("batch_messages", "1000")),
+            batch_bytes=int(given.get("batch_bytes", str(1 << 20))),
+            visibility_ns=round(parse_duration_ns(given.get("visibility_timeout", "30s"))),
+            poll_ns=round(parse_duration_ns(given.get("poll_interval", "2ms"))),
+        )
+
+
+def user_problems(security: Security) -> list[CellProblem]:
+    """Of the first user, who is made by initdb."""
+    if not set(security.user or "") & set("\"$'\\"):
+        return []
+    return [CellProblem(("security", "user"), "the database's first user may have none of \" $ ' \\ in the name")]
