@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import shutil
+import statistics
 import subprocess
 import sys
 import tarfile
@@ -42,10 +43,17 @@ def factor(number: int) -> float:
     return 1.0 + (number % 97) / 1000
 
 
+def tag(number: int) -> str:
+    """Of two that are compared, with as many runs each."""
+    return ("before", "after")[number % 2]
+
+
 def main(arguments: Sequence[str]) -> str:
     parser = argparse.ArgumentParser(prog="python -m benchmarks lake", description=__doc__)
     parser.add_argument("--runs", type=int, default=200, help="runs that are added to an empty lake (default 200)")
     given = parser.parse_args(arguments)
+    if given.runs < 8:
+        parser.error("--runs must be at least 8: tags with fewer than 4 runs are compared by their executions")
     with tempfile.TemporaryDirectory(prefix="brokerlab-bench-lake-") as name:
         place = Path(name)
         first, medians = make_runs(place, given.runs)
@@ -78,16 +86,29 @@ def _copied(recorded: Path, root: Path, number: int) -> None:
     shutil.copytree(recorded, target)
     for document in DOCUMENTS:
         facts: dict[str, Any] = json.loads((target / document).read_text())
-        write_json(target / document, {**facts, "run": target.name} if "run" in facts else facts)
+        facts |= {"run": target.name} if "run" in facts else {}
+        write_json(target / document, {**facts, "tag": tag(number)} if document == "plan.json" else facts)
     for name in STORED_TABLES:
         file = target / "tables" / name / "part-0.parquet"
         table = pq.read_table(file)
         at = table.schema.get_field_index("run")
         table = table.set_column(at, table.schema.field("run"), pa.array([target.name] * len(table), pa.string()))
         if name == RUN_SUMMARY.name:
-            at = table.schema.get_field_index("median")
-            table = table.set_column(at, table.schema.field("median"), pc.multiply(table["median"], factor(number)))
+            table = _multiplied(table, factor(number))
         pq.write_table(table, file, compression="zstd")
+
+
+def _multiplied(summary: pa.Table, by: float) -> pa.Table:
+    """Medians and the values they are of."""
+    values = summary["values"].combine_chunks()
+    changed = {
+        "median": pc.multiply(summary["median"], by),
+        "values": pa.ListArray.from_arrays(values.offsets, pc.multiply(values.values, by)),
+    }
+    for name, column in changed.items():
+        field = summary.schema.field(name)
+        summary = summary.set_column(summary.schema.get_field_index(name), field, column.cast(field.type))
+    return summary
 
 
 def _measure(place: Path, n: int, first: str, medians: list[float]) -> str:
@@ -112,6 +133,8 @@ def _measure(place: Path, n: int, first: str, medians: list[float]) -> str:
         timed(f"one metric of {n + 1} runs compared with a base (DuckDB)", "query", question, *runs, "--json")
     )
     _is_right(answer, n + 1, len(medians))
+    words = ("compare", tag(0), tag(1), "--lake", str(place / "lake"), "--metric", METRIC, "--json")
+    _is_right_of_tags(json.loads(timed(f"two tags of {n + 1} runs compared (`brokerlab compare`)", *words)), n + 1)
     timed(
         "all runs listed with their verdict (DuckDB)",
         "query",
@@ -139,6 +162,19 @@ def _is_right(answer: dict[str, Any], runs: int, cells: int) -> None:
     wrong = {name: (answer[name], value) for name, value in wanted.items() if abs(answer[name] - value) > 1e-9}
     if wrong:
         raise SystemExit(f"the lake's answer is not what was put in: {wrong}")
+
+
+def _is_right_of_tags(answer: dict[str, Any], runs: int) -> None:
+    """Every run counts, and the medians of the two tags differ by the factors that were put in."""
+    of_tag = {name: [factor(number) for number in range(runs) if tag(number) == name] for name in (tag(0), tag(1))}
+    wanted = statistics.median(of_tag[tag(1)]) / statistics.median(of_tag[tag(0)])
+    for cell in answer["cells"]:
+        (found,) = (a for a in cell["answers"] if a["metric"] == METRIC)
+        counted = found["n_base"], found["n_candidate"]
+        if counted != (len(of_tag[tag(0)]), len(of_tag[tag(1)])) or (
+            abs(found["candidate"] / found["base"] - wanted) > 1e-9
+        ):
+            raise SystemExit(f"the comparison is not what was put in: {found}, wanted {wanted}")
 
 
 def _brokerlab(place: Path, *words: str, right: tuple[int, ...] = (0,)) -> str:
