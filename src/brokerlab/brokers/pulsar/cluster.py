@@ -25,8 +25,10 @@ BROKERS = 2
 _MEMORY = {
     "standalone": server.Memory(768, 768),
     "zookeeper": server.Memory(192, 64),
-    # Room for the entries that a bookie may have in progress (`maxAddsInProgressLimit`), each a batch of up to 1 MiB.
-    "bookie": server.Memory(512, 768),
+    # Direct memory: the entries that a bookie may have in progress (`maxAddsInProgressLimit`, each a batch of up to 1 MiB), one that
+    # is being received on each connection (64 from each broker in a study), and as much again, because Netty's pool holds whole
+    # chunks of 4 MiB for what remains of them. It is a limit: what is not needed is not taken.
+    "bookie": server.Memory(512, 1536),
     "broker": server.Memory(768, 512),
     "setup": server.Memory(192, 64),
 }
