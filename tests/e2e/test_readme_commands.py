@@ -52,7 +52,8 @@ def test_the_two_commands_are_targets_of_the_makefile() -> None:
 
 def test_the_readme_shows_every_step_from_doctor_to_show() -> None:
     steps = [shlex.split(c)[1] for c in BROKERLAB]
-    assert steps == ["doctor", "list", "init", "plan", "run", "show", "study", "study", "study", "study"]
+    asking = ["doctor", "list", "init", "plan", "run", "show"]
+    assert steps == [*asking, "run", "run", "compare", "history", "query", "study", "study", "study", "study"]
 
 
 def test_its_brokerlab_commands_work_one_after_the_other(directory: Path) -> None:
