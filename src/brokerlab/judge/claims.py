@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from brokerlab.judge.claim_limits import SATURATED, driver_limit
+from brokerlab.judge.claim_limits import SATURATED, held_back, holds_anyway
 from brokerlab.judge.claim_measures import Figures, Measured, NoValueError, measured
 from brokerlab.judge.claim_text import quantity, range_text, unit_of
 from brokerlab.judge.estimates import ALARMS
@@ -115,19 +115,23 @@ def judged(claim: Claim, observed: Observed, looks: int, unmet: str = "") -> Jud
 
 
 def _part(claim: Claim, part: Part, observed: Observed, level: float) -> JudgedPart:
-    limit = driver_limit(claim, part, observed.cells, observed.figures)
+    limit = held_back(claim, part, observed.cells, observed.figures)
     try:
         found = measured(part, observed.figures, level)
     except NoValueError as error:
-        return JudgedPart(part, None, "", str(error), limit)
+        return JudgedPart(part, None, "", str(error), limit.said)
     if found.low is None or found.high is None:
-        return JudgedPart(part, found, "", f"repeats: {found.n}, needed: {FEWEST_FOR_CLAIM}", limit)
+        return JudgedPart(part, found, "", f"repeats: {found.n}, needed: {FEWEST_FOR_CLAIM}", limit.said)
     place = part.bound.place(found.low, found.high)
     said = {"inside": "{} holds", "outside": "{} does not hold", "across": "whether {} holds cannot be told"}[place]
     unit = unit_of(part.text)
     holds = said.format(range_text(part.bound.text, unit))
     text = f"{part.text} is {quantity(found.low, unit)} to {quantity(found.high, unit)}: {holds}"
-    return JudgedPart(part, found, place, f"{text}; {limit}" if limit else text, limit)
+    if not limit.cells:
+        return JudgedPart(part, found, place, text)
+    if holds_anyway(part, limit.cells, found.low, found.high):
+        return JudgedPart(part, found, place, f"{text}; {limit.said}; a faster driver would only make it clearer")
+    return JudgedPart(part, found, place, f"{text}; {limit.said}", limit.said)
 
 
 def _not_runnable(claim: Claim, observed: Observed) -> tuple[Verdict, str] | None:
