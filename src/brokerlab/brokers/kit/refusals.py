@@ -1,4 +1,4 @@
-"""Errors of client libraries, as people are told of them."""
+"""Errors of client libraries as errors of ours, with text that people can read."""
 
 from __future__ import annotations
 
