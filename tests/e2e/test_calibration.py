@@ -194,6 +194,7 @@ def stalled(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Finished:
     )
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("measure", ["publish_latency", "end_to_end_latency"])
 def test_a_stall_shows_in_open_loop_quantiles_and_a_closed_loop_hides_it(stalled: Finished, measure: str) -> None:
     """Of 4,000 messages due in the open loop 1,000 were due during the stall; a busy machine may leave some unsent. A closed loop sent none during it but

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from brokerlab.brokers.kit.link import CALL_S, CONNECT_S, Link
+from brokerlab.brokers.kit.link import CALL_S, Link
 from brokerlab.model.plan import Security
 
 Reply = TypeVar("Reply")
@@ -38,7 +38,8 @@ def json_object(body: bytes) -> dict[str, Any]:
 class AskingLink(Link, Generic[Reply]):
     """See kit.link.Link. Left are the frames: `_take_frames` gives each answer to `_answered`."""
 
-    def __init__(self, address: str, security: Security | None, name: str, connect_s: float = CONNECT_S) -> None:
+    def __init__(self, address: str, security: Security | None, name: str, connect_s: float = CALL_S) -> None:
+        """A handshake is a request like any other here: a busy server has as long for it."""
         self._number = 0
         self._asked: dict[int, Callable[[Reply], None]] = {}
         super().__init__(address, security, name, connect_s)
