@@ -22,13 +22,13 @@ setup-dev: $(VENV)/.made-dev ## the environment with what tests and checks need
 test: setup-dev ## all tests, real brokers included (about 20 minutes; the first time 5 more to install)
 	@tools/chromium-for-tests
 	@$(BIN)/brokerlab install all --quiet || echo "tests of what is not installed will fail, or be skipped with the reason"
-	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m "not slow and not alone" -n 3
+	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m "not slow and not alone" -n logical
 	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m "not slow and alone" tests/e2e
 
 test-all: setup-dev ## the long tests too
 	@tools/chromium-for-tests
 	@$(BIN)/brokerlab install all --quiet || echo "tests of what is not installed will fail, or be skipped with the reason"
-	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m "not alone" -n 3
+	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m "not alone" -n logical
 	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m alone tests/e2e
 
 check: setup-dev ## what pre-commit runs: ruff, mypy --strict, the C compiler's warnings
