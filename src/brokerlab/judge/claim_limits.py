@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 SATURATED = "agent_saturated"
 NATIVE = "native"  # these paths are measured beside the vendors' own clients: docs/performance.md
-SHARE_OF_SERVERS = (
-    0.9  # clients that take so much of the servers' processor time for a message share the limit with them
-)
+# Clients that take so much of the servers' processor time for a message share the limit with them.
+SHARE_OF_SERVERS = 0.9
 WHOLE = ("client_cpu_us_per_message", "broker_cpu_us_per_message")
 OF_BACKLOG = ("consumer_cpu_us_per_message", "backlog_broker_cpu_us_per_message")
 METRICS_ASKED = (*WHOLE, *OF_BACKLOG)  # needed of every cell of a claim, besides what its measure names

@@ -32,9 +32,8 @@ class CellFacts:
 
     cell: str
     run: str
-    facts: Mapping[
-        str, str
-    ]  # what a claim can ask to be the same (model.claims.SAME); empty text where it is not known
+    # What a claim can ask to be the same (model.claims.SAME); empty text where it is not known.
+    facts: Mapping[str, str]
     answers: Mapping[str, str]  # aspect -> valid, invalid, cannot tell
     reasons: tuple[CellReason, ...] = ()
     finished: int = 0

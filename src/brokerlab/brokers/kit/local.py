@@ -28,7 +28,8 @@ class LocalCluster:
     """A part of brokers.contract.Cluster and CanLoseANode. What is left: making `_processes` and the files they read,
     readiness, `endpoint`, `nodes`, and who leads."""
 
-    stop_together_s: ClassVar[float | None] = None  # stop all nodes at once, within so much time; None: one after the other
+    # Stop all nodes at once, within so much time; None: one after the other.
+    stop_together_s: ClassVar[float | None] = None
 
     def __init__(self, cell: CellPlan, directory: Path, logs: Path, ports: int) -> None:
         self._cell = cell

@@ -95,9 +95,8 @@ class RocketCluster(JavaCluster):
         """Every slave follows its master, every master has acknowledged a message, and the name server has answered."""
         endpoint, masters = self.endpoint(), len(self._masters)
         with trial_destination(RocketAdmin(endpoint, self._cell), masters) as name:
-            self._start_processes(
-                self._processes[2::2]
-            )  # slaves; one that asks for its master too early asks again after 10 s
+            # Slaves; one that asks for its master too early asks again after 10 s.
+            self._start_processes(self._processes[2::2])
             for address in endpoint.addresses:  # as many queues as masters: the first one of each
                 with remoting.RemotingLink.session(endpoint_at(endpoint, address)) as link:
                     replication = json_object(link.call(remoting.REPLICATION, {}).body)
