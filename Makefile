@@ -19,7 +19,7 @@ setup: $(VENV)/.made ## the environment only; then .venv/bin/brokerlab works
 
 setup-dev: $(VENV)/.made-dev ## the environment with what tests and checks need
 
-test: setup-dev ## all tests, real brokers included (about 20 minutes; the first time 5 more to install)
+test: setup-dev ## all tests, real brokers included (about half an hour on two processors; the first time 5 minutes more to install)
 	@tools/chromium-for-tests
 	@$(BIN)/brokerlab install all --quiet || echo "tests of what is not installed will fail, or be skipped with the reason"
 	JAVA_HOME=$$(tools/java-for-tests) $(BIN)/python -m pytest -m "not slow and not alone" -n logical
