@@ -30,6 +30,10 @@ SETTINGS: dict[Profile, dict[str, str]] = {
         # Partitions are as many as cores (`values`): evidence is summarised where it is made, and 200 tasks would be all
         # overhead. That and joins with hints leave nothing to adapt but time.
         "spark.sql.adaptive.enabled": "false",
+        # Large data goes through Arrow (`work`); what is left for SQL are small tables, where generating and compiling code
+        # for each query takes two fifths of the processor time of adding runs to a lake.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.shuffle.compress": "false",
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
@@ -52,7 +56,7 @@ ALLOWED = (
     "spark.eventLog.", "spark.executor.", "spark.executorEnv.", "spark.hadoop.", "spark.jars", "spark.kerberos.",
     "spark.kubernetes.", "spark.local.dir", "spark.memory.", "spark.network.timeout", "spark.pyspark.python",
     "spark.shuffle.", "spark.speculation", "spark.sql.adaptive.", "spark.sql.autoBroadcastJoinThreshold",
-    "spark.sql.shuffle.partitions", "spark.task.", "spark.yarn.",
+    "spark.sql.codegen.", "spark.sql.shuffle.partitions", "spark.task.", "spark.yarn.",
 )  # fmt: skip
 
 

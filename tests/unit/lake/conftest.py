@@ -70,7 +70,7 @@ def full(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, sources:
     """A lake with all runs, to be read only."""
     made = new_place(tmp_path_factory.mktemp("full") / "place", spark)
     copied(sources, made, "")
-    made.added = made.add().added
+    made.added = made.add(without_spark=0).added
     return made
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from brokerlab.lake.ingest import Added, add
+from brokerlab.lake.ingest import WITHOUT_SPARK, Added, add
 from brokerlab.lake.reading import Lake
 from brokerlab.lake.store import LocalStore, Store
 from brokerlab.lake.survey import runs_below
@@ -46,7 +46,7 @@ class Place:
     def session(self) -> AbstractContextManager[SparkSession]:
         return nullcontext(self.spark)
 
-    def add(self, store: Store | None = None, *, again: bool = False, without_spark: int = 0) -> Added:
+    def add(self, store: Store | None = None, *, again: bool = False, without_spark: int = WITHOUT_SPARK) -> Added:
         directories = runs_below(self.runs)
         return add(store or self.store, directories, self.session, again=again, without_spark=without_spark)
 

@@ -52,11 +52,15 @@ class DyingStore(LocalStore):
         super().delete(path)
 
 
-WITH_AND_WITHOUT_SPARK = pytest.mark.parametrize("without_spark", [0, 1000], ids=["Spark writes", "without Spark"])
-
-
-@WITH_AND_WITHOUT_SPARK
-@pytest.mark.parametrize(("operation", "calls"), [("files", 0), ("rows", 3), ("create", 0)])
+@pytest.mark.parametrize(
+    ("operation", "calls", "without_spark"),
+    [
+        pytest.param("files", 0, 1000, id="its files are listed"),
+        pytest.param("rows", 3, 1000, id="rows are counted"),
+        pytest.param("rows", 3, 0, id="rows are counted that Spark wrote"),
+        pytest.param("create", 0, 1000, id="the manifest is written"),
+    ],
+)
 def test_a_writer_that_dies_before_its_commit_changes_nothing(
     place: Place, bring: Bring, filled: Bring, operation: str, calls: int, without_spark: int
 ) -> None:
@@ -73,26 +77,25 @@ def test_a_writer_that_dies_before_its_commit_changes_nothing(
     assert not check(place.lake).problems
 
 
-@WITH_AND_WITHOUT_SPARK
 @pytest.mark.parametrize("calls", [0, 1, 2, 6])
 def test_a_writer_that_dies_while_it_deletes_what_is_old_has_committed(
-    place: Place, bring: Bring, filled: Bring, monkeypatch: pytest.MonkeyPatch, calls: int, without_spark: int
+    place: Place, bring: Bring, filled: Bring, monkeypatch: pytest.MonkeyPatch, calls: int
 ) -> None:
-    """The first to go is the manifest before last, then replaced rows, table by table."""
+    """The first to go is the manifest before last, then replaced rows, table by table. Spark has no part in it."""
     monkeypatch.setattr("brokerlab.lake.manifest.KEPT", 1)
     monkeypatch.setattr("brokerlab.lake.ingest.KEPT", 1)
     monkeypatch.setattr("brokerlab.lake.ingest.ABANDONED_AFTER", timedelta(seconds=-5))
     filled("bbbbbb")
     for _ in range(2):
-        place.add(again=True, without_spark=1000)
+        place.add(again=True)
     state = place.lake.manifest.number
     bring("cccccc")
     with pytest.raises(Killed):
-        place.add(DyingStore(place.store.root, "delete", calls), again=True, without_spark=without_spark)
+        place.add(DyingStore(place.store.root, "delete", calls), again=True)
     assert place.lake.manifest.number == state + 1
     assert len(place.lake.runs()) == 2
     assert not check(place.lake).problems
-    place.add(again=True, without_spark=1000)
+    place.add(again=True)
     assert not check(place.lake).problems
     assert not check(place.lake).unused, "the next writer deletes what was left"
 
