@@ -53,4 +53,4 @@ class ActiveCluster(JavaCluster):
         return self._endpoint([self._port], self._urls)
 
     def nodes(self) -> tuple[NodeInfo, ...]:
-        return tuple(NodeInfo(p.name, p.pid, self._urls) for p in self._processes)
+        return self._nodes_at([self._urls])

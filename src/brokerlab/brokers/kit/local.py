@@ -26,10 +26,12 @@ _TRIAL = "brokerlab_ready"
 
 class LocalCluster:
     """A part of brokers.contract.Cluster and CanLoseANode. What is left: making `_processes` and the files they read,
-    readiness, `endpoint`, `nodes`, and who leads."""
+    readiness, and who leads; `endpoint` and `nodes`, unless clients find all at `_client_ports`, one of each node."""
 
     # Stop all nodes at once, within so much time; None: one after the other.
     stop_together_s: ClassVar[float | None] = None
+    figures: ClassVar[str]  # what NodeInfo.urls calls the address of clients
+    _client_ports: Sequence[int]
 
     def __init__(self, cell: CellPlan, directory: Path, logs: Path, ports: int) -> None:
         self._cell = cell
@@ -42,10 +44,12 @@ class LocalCluster:
         tls = cell.security is not None and cell.security.tls
         self._certificates: Certificates | None = certificate_files(self._directory / "certificates") if tls else None
 
-    def _server(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> ServerProcess:
+    def _server(
+        self, name: str, command: Sequence[str], env: Mapping[str, str], kind: type[ServerProcess] = ServerProcess
+    ) -> ServerProcess:
         """A node that works in a directory of its own among the data."""
         log, directory = self._logs / f"{name}.log", self._directory / name
-        return ServerProcess(name, command, log, directory, env, self._confinement)
+        return kind(name, command, log, directory, env, self._confinement)
 
     def _start_processes(self, some: Sequence[ServerProcess] | None = None) -> None:
         """All of them, or these: where they are not running. After a kill the others still do."""
@@ -69,9 +73,19 @@ class LocalCluster:
         addresses = tuple(f"{HOST}:{self._links.port_for(port)}" for port in ports)
         return Endpoint(addresses=addresses, options=dict(options or {}), security=self._client_security())
 
+    def endpoint(self) -> Endpoint:
+        return self._endpoint(self._client_ports)
+
+    def nodes(self) -> tuple[NodeInfo, ...]:
+        return self._node_infos(self.figures, [f"{HOST}:{port}" for port in self._client_ports])
+
     def _node_infos(self, kind: str, urls: Sequence[str]) -> tuple[NodeInfo, ...]:
         """Each node with the one place where its figures are read."""
-        return tuple(NodeInfo(p.name, p.pid, {kind: url}) for p, url in zip(self._processes, urls, strict=True))
+        return self._nodes_at([{kind: url} for url in urls])
+
+    def _nodes_at(self, urls: Sequence[Mapping[str, str]]) -> tuple[NodeInfo, ...]:
+        """Each node with the places where its figures are read."""
+        return tuple(NodeInfo(p.name, p.pid, own) for p, own in zip(self._processes, urls, strict=True))
 
     def _wait(self, what: str, condition: Callable[[], bool], deadline_mono_ns: int, every_s: float = 0.05) -> None:
         """Until the condition holds. Raises NotReadyError or BrokerDiedError."""

@@ -45,6 +45,13 @@ def figures_in(
     return found
 
 
+def page_readings(
+    subject: str, page: str, rows: Sequence[WatchedMetric], rename: Callable[[str], str] = str
+) -> list[Reading]:
+    """The same as readings."""
+    return [Reading.of(row, subject, value) for row, value in figures_in(page, rows, rename).items()]
+
+
 def _number(text: str) -> float:
     try:
         return float(text)

@@ -9,12 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet
+from brokerlab.brokers.kit.local import LocalCluster, not_yet
 from brokerlab.brokers.memory.connection import MemoryLink, ask
 from brokerlab.brokers.memory.protocol import PUBLISH, PUBLISH_HEAD, SETTLED, frame
 from brokerlab.brokers.memory.settings import size_arguments
-from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.model.plan import CellPlan
 
 READY = "_brokerlab_ready"
 
@@ -22,12 +21,13 @@ READY = "_brokerlab_ready"
 class MemoryCluster(LocalCluster):
     """One node. See brokers.contract.Cluster."""
 
+    figures = "control"
     module: ClassVar[str] = "brokerlab.brokers.memory.server"
 
     def __init__(self, cell: CellPlan, programs: None, directory: Path, logs: Path) -> None:  # noqa: ARG002 - it ships
         super().__init__(cell, directory, logs, ports=1)
-        (self._port,) = self._held.numbers
-        command = [sys.executable, "-m", self.module, "--port", str(self._port), *self.arguments(cell)]
+        self._client_ports = self._held.numbers
+        command = [sys.executable, "-m", self.module, "--port", str(self._client_ports[0]), *self.arguments(cell)]
         self._processes = [self._server(f"{cell.broker}-1", command, os.environ)]
 
     @staticmethod
@@ -54,9 +54,3 @@ class MemoryCluster(LocalCluster):
         link.abandon()
         ask(endpoint, {"do": "delete", "destinations": [READY], "groups": []})
         return bool(settled)
-
-    def endpoint(self) -> Endpoint:
-        return self._endpoint([self._port])
-
-    def nodes(self) -> tuple[NodeInfo, ...]:
-        return self._node_infos("control", [f"{HOST}:{self._port}"])

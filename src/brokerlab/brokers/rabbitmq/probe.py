@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from brokerlab.brokers.contract import NodeInfo, Reading
+from collections.abc import Mapping
+
+from brokerlab.brokers.contract import Reading
 from brokerlab.brokers.kit.http_reader import read_text
-from brokerlab.brokers.kit.probing import figures_in
+from brokerlab.brokers.kit.probing import NodeByNodeProbe, page_readings
 from brokerlab.brokers.rabbitmq.metrics import METRICS
-from brokerlab.model.plan import Endpoint
 
 
-class RabbitProbe:
-    """See brokers.contract.BrokerProbe."""
+class RabbitProbe(NodeByNodeProbe):
+    """See brokers.contract.BrokerProbe. Figures need no login."""
 
-    def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> None:  # noqa: ARG002 - figures need no login
-        self._nodes = nodes
-
-    def read(self) -> list[Reading]:
-        readings: list[Reading] = []
-        for node in self._nodes:
-            try:
-                found = figures_in(read_text(node.urls["prometheus"], 1.0), METRICS)
-            except OSError:
-                continue
-            readings += [Reading.of(row, f"broker:{node.name}", value) for row, value in found.items()]
-        return readings
+    def _of(self, subject: str, urls: Mapping[str, str]) -> list[Reading]:
+        return page_readings(subject, read_text(urls["prometheus"], 1.0), METRICS)

@@ -6,8 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet, write_private
+from brokerlab.brokers.kit.local import LocalCluster, not_yet, write_private
 from brokerlab.brokers.redis.connection import Connection, ServerError, lacks
 from brokerlab.brokers.redis.forming import Forming
 from brokerlab.brokers.redis.keys import Placement, find_placement, key_of
@@ -15,7 +14,7 @@ from brokerlab.brokers.redis.names import is_clustered, replicas_of_a_master, se
 from brokerlab.brokers.redis.outcomes import confirmed
 from brokerlab.brokers.redis.server import Access, Place, configuration
 from brokerlab.brokers.redis.settings import settings_of, waiting_of
-from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.model.plan import CellPlan
 from brokerlab.secrets import secret
 
 READY = "brokerlab-ready"
@@ -24,6 +23,8 @@ READY = "brokerlab-ready"
 class RedisCluster(LocalCluster):
     """See brokers.contract.Cluster and CanLoseANode."""
 
+    figures = "redis"
+
     def __init__(self, cell: CellPlan, program: Path, directory: Path, logs: Path) -> None:
         self._clustered = is_clustered(cell.broker)
         super().__init__(cell, directory, logs, ports=cell.nodes * (2 if self._clustered else 1))
@@ -31,7 +32,7 @@ class RedisCluster(LocalCluster):
         self._waiting = waiting_of(cell.durability, cell.client_settings)
         self._replicas = replicas_of_a_master(cell.broker, cell.nodes)
         ports = self._held.numbers
-        self._ports, self._bus_ports = ports[: cell.nodes], ports[cell.nodes :]
+        self._client_ports, self._bus_ports = ports[: cell.nodes], ports[cell.nodes :]
         # Not our whole environment: it may hold the password. C: the private C library has no other locales.
         env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": str(self._directory)}
         for i in range(cell.nodes):
@@ -50,8 +51,8 @@ class RedisCluster(LocalCluster):
     def _place(self, i: int) -> Place:
         data = self._processes[i].directory
         if self._clustered:
-            return Place(self._ports[i], data, bus_port=self._bus_ports[i])
-        return Place(self._ports[i], data, master_port=None if i == 0 else self._ports[0])
+            return Place(self._client_ports[i], data, bus_port=self._bus_ports[i])
+        return Place(self._client_ports[i], data, master_port=None if i == 0 else self._client_ports[0])
 
     def _access(self) -> Access:
         security = self._cell.security
@@ -125,12 +126,6 @@ class RedisCluster(LocalCluster):
                 break
         return found
 
-    def endpoint(self) -> Endpoint:
-        return self._endpoint(self._ports)
-
-    def nodes(self) -> tuple[NodeInfo, ...]:
-        return self._node_infos("redis", [f"{HOST}:{port}" for port in self._ports])
-
     def leading_node(self, destination: str) -> str:
         address = find_placement(self.endpoint(), self._clustered).address_of(key_of(destination, 0))
-        return self._processes[self._ports.index(int(address.rpartition(":")[2]))].name
+        return self._processes[self._client_ports.index(int(address.rpartition(":")[2]))].name

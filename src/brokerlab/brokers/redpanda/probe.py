@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from brokerlab.brokers.contract import NodeInfo, Reading
-from brokerlab.brokers.kit.probing import figures_in
+from brokerlab.brokers.kit.probing import page_readings
 from brokerlab.brokers.redpanda.api import AdminApi
 from brokerlab.brokers.redpanda.metrics import METRICS
 from brokerlab.model.plan import Endpoint
@@ -21,7 +21,6 @@ class RedpandaProbe:
         readings: list[Reading] = []
         for address in self._api.addresses:
             with contextlib.suppress(OSError):
-                found = figures_in(self._api.page(address, "/public_metrics", 1.0), METRICS)
-                subject = f"broker:{address.rpartition('/')[2]}"
-                readings += [Reading.of(row, subject, value) for row, value in found.items()]
+                page = self._api.page(address, "/public_metrics", 1.0)
+                readings += page_readings(f"broker:{address.rpartition('/')[2]}", page, METRICS)
         return readings

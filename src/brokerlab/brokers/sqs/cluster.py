@@ -12,7 +12,7 @@ from brokerlab.brokers.kit.recipes import JavaServer
 from brokerlab.brokers.sqs.admin import SqsAdmin
 from brokerlab.brokers.sqs.protocol import queue_name, requests_to
 from brokerlab.brokers.sqs.settings import server_settings
-from brokerlab.model.plan import CellPlan, Endpoint
+from brokerlab.model.plan import CellPlan
 from brokerlab.model.watched import beans_of
 from brokerlab.model.watched_here import JVM
 
@@ -25,7 +25,8 @@ class ElasticCluster(JavaCluster):
 
     def __init__(self, cell: CellPlan, server: JavaServer, directory: Path, logs: Path) -> None:
         super().__init__(cell, directory, logs, ports=3)
-        self._port, self._statistics_port, self._jolokia_port = self._held.numbers
+        port, self._statistics_port, self._jolokia_port = self._held.numbers
+        self._client_ports = [port]
         self._home = self._directory / NAME
         options = [f"-Xms{_HEAP_MB}m", f"-Xmx{_HEAP_MB}m", f"-Dconfig.file={self._home / 'elasticmq.conf'}"]
         self._processes = [self._java_with_agent(NAME, server, options, ["org.elasticmq.server.Main"])]
@@ -33,7 +34,7 @@ class ElasticCluster(JavaCluster):
     def start(self) -> None:
         self._write_files(NAME, self._jolokia_port, beans_of(JVM.values()))
         storage = server_settings(self._cell.broker_settings)["storage"]
-        text = configuration(self._port, self._statistics_port, self._home if storage == "file" else None)
+        text = configuration(self._client_ports[0], self._statistics_port, self._home if storage == "file" else None)
         (self._home / "elasticmq.conf").write_text(text)
         self._start_processes()
 
@@ -47,15 +48,12 @@ class ElasticCluster(JavaCluster):
             sent = requests.call(link, "SendMessage", QueueUrl=url, MessageBody="ready?")
         return "MessageId" in sent
 
-    def endpoint(self) -> Endpoint:
-        return self._endpoint([self._port])
-
     def nodes(self) -> tuple[NodeInfo, ...]:
         urls = {
             "statistics": f"http://{HOST}:{self._statistics_port}/statistics/queues",
             "jolokia": self._jolokia_urls([self._jolokia_port])[0],
         }
-        return tuple(NodeInfo(p.name, p.pid, urls) for p in self._processes)
+        return self._nodes_at([urls])
 
 
 def configuration(port: int, statistics_port: int, kept_in: Path | None) -> str:
