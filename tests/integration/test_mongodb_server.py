@@ -75,7 +75,7 @@ def test_the_password_shows_nowhere(running: Running, directory: Path) -> None:
     assert shown_by_processes("7a2c", of=[node.pid for node in running.cluster.nodes()]) == []
     assert files_with("7a2c", directory / "logs") == []
     secret = files_with("7a2c", directory / "data")
-    assert {path.name for path in secret} == {"postgresql-url", "postgresql-password"}
+    assert {path.name for path in secret} == {"postgresql-url", "password"}
     assert private(secret)
     assert "7a2c" not in str(running.admin.effective_settings(()))
 

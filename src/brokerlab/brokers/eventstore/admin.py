@@ -9,7 +9,7 @@ from kurrentdbclient.exceptions import NotFoundError
 
 from brokerlab.brokers.contract import ComputedDurability
 from brokerlab.brokers.eventstore.api import HttpApi
-from brokerlab.brokers.eventstore.connection import connect, refusals, stream_of
+from brokerlab.brokers.eventstore.connection import REFUSALS, connect, stream_of
 from brokerlab.brokers.eventstore.consumer import ensure_subscription
 from brokerlab.brokers.eventstore.settings import durability_of
 from brokerlab.brokers.kit.names import of_partitions
@@ -29,7 +29,7 @@ class EventstoreAdmin:
         return of_partitions(stream_of, destinations, self._cell.partitions)
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:
-        with refusals(self._endpoint):
+        with REFUSALS.at(self._endpoint):
             for stream in of_partitions(stream_of, destinations, partitions):
                 self._made.add(stream)
                 for group in groups:
@@ -37,7 +37,7 @@ class EventstoreAdmin:
 
     def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:  # noqa: ARG002
         """Every subscription of the streams, whoever made it: a stream that is deleted would leave it without one."""
-        with refusals(self._endpoint):
+        with REFUSALS.at(self._endpoint):
             for stream in self._streams(destinations):
                 self._made.discard(stream)
                 for group in self._groups(stream):
@@ -54,7 +54,7 @@ class EventstoreAdmin:
 
     def effective_settings(self, destinations: tuple[str, ...]) -> dict[str, dict[str, str]]:
         found = {"server": self._api.info(), "options": self._api.options()}
-        with refusals(self._endpoint):
+        with REFUSALS.at(self._endpoint):
             for stream in self._streams(destinations):
                 last, groups = self._client.get_current_version(stream), self._groups(stream)
                 if groups or stream in self._made or not isinstance(last, StreamState):
@@ -63,7 +63,7 @@ class EventstoreAdmin:
         return found
 
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:  # noqa: ARG002 - the same for all
-        with refusals(self._endpoint):
+        with REFUSALS.at(self._endpoint):
             members = len(self._client.read_gossip())
         return durability_of(self._api.options(), members)
 

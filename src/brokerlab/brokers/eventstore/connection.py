@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-from contextlib import AbstractContextManager
 from urllib.parse import quote, urlencode
 
 from grpc import CallCredentials
@@ -11,9 +10,8 @@ from kurrentdbclient import KurrentDBClient
 from kurrentdbclient.exceptions import KurrentDBClientError
 
 from brokerlab.brokers.kit.outcomes import OutcomeTable
-from brokerlab.brokers.kit.refusals import explained_by, words_of
+from brokerlab.brokers.kit.refusals import Refusals
 from brokerlab.brokers.kit.wire import credentials
-from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 
 PATH = f"python (kurrentdbclient {importlib.metadata.version('kurrentdbclient')})"
@@ -33,6 +31,8 @@ ERRORS = OutcomeTable(
         InvalidCommitPositionError MaximumSubscriptionsReachedError MultiAppendToSameStreamError
         ReadOnlyReplicaNotFoundError SubscriptionConfirmationError""",
 )
+_HINT = "is it running, and do TLS, user and password hold?"
+REFUSALS = Refusals("KurrentDB", (KurrentDBClientError, ValueError), _HINT, tell_kind=True)
 
 
 def stream_of(destination: str, partition: int) -> str:
@@ -48,7 +48,7 @@ def connect(endpoint: Endpoint, name: str) -> KurrentDBClient:
         options["TlsCaFile"] = security.ca_file
     user, password = (quote(word, safe="") for word in credentials(security))
     login = f"{user}:{password}@" if user else ""
-    with refusals(endpoint):
+    with REFUSALS.at(endpoint):
         return KurrentDBClient(f"kurrentdb://{login}{','.join(endpoint.addresses)}?{urlencode(options)}")
 
 
@@ -56,14 +56,3 @@ def login_of(client: KurrentDBClient, endpoint: Endpoint) -> CallCredentials | N
     """For calls of the client's services: the client's own methods send again what may have been stored, and wait without
     end for a server that hangs."""
     return client.construct_call_credentials(*credentials(endpoint.security))
-
-
-def explained(error: Exception, endpoint: Endpoint) -> BrokerError:
-    said = f"{type(error).__name__}: {words_of(error)}"
-    hint = "is it running, and do TLS, user and password hold?"
-    return BrokerError(f"KurrentDB at {', '.join(endpoint.addresses)}: {said}", hint=hint)
-
-
-def refusals(endpoint: Endpoint) -> AbstractContextManager[None]:
-    """Whatever the library raises becomes a BrokerError."""
-    return explained_by(lambda e: explained(e, endpoint), KurrentDBClientError, ValueError)

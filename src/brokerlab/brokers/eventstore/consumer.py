@@ -14,7 +14,7 @@ from kurrentdbclient import KurrentDBClient, RecordedEvent, StreamState
 from kurrentdbclient.common import AbstractPersistentSubscription
 from kurrentdbclient.exceptions import AlreadyExistsError, KurrentDBClientError, NotFoundError, ProgrammingError
 
-from brokerlab.brokers.eventstore.connection import PATH, connect, explained, login_of, refusals, stream_of
+from brokerlab.brokers.eventstore.connection import PATH, REFUSALS, connect, login_of, stream_of
 from brokerlab.brokers.eventstore.settings import client_settings, subscription_settings
 from brokerlab.brokers.kit.blocking import Worker
 from brokerlab.brokers.kit.deadlines import seconds_until
@@ -105,7 +105,7 @@ class EventstoreConsumer:
         self._automatic = plan.consumers.acknowledge == "automatic"
         self._client = connect(plan.endpoint, f"{plan.agent}-{number}")
         streams = of_partitions(stream_of, plan.destinations, plan.partitions)
-        with refusals(plan.endpoint):
+        with REFUSALS.at(plan.endpoint):
             for stream in streams:
                 ensure_subscription(self._client, plan.group, stream, {})
         self._arrived: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
@@ -129,7 +129,7 @@ class EventstoreConsumer:
                     found.append((reader, event))
                     at_ns = at
         if self._error is not None and not found:
-            raise explained(self._error, self._endpoint) from self._error
+            raise REFUSALS.explained(self._error, self._endpoint) from self._error
         return self._deliveries(found, at_ns) if found else no_deliveries(time.monotonic_ns())
 
     def _deliveries(self, found: list[tuple[Reader, RecordedEvent]], at_ns: int) -> Deliveries:

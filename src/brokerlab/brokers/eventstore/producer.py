@@ -7,7 +7,7 @@ import time
 from kurrentdbclient import NewEvent, StreamState
 from kurrentdbclient.exceptions import GrpcError, KurrentDBClientError, NodeIsNotLeaderError
 
-from brokerlab.brokers.eventstore.connection import ERRORS, PATH, connect, login_of, refusals, stream_of
+from brokerlab.brokers.eventstore.connection import ERRORS, PATH, REFUSALS, connect, login_of, stream_of
 from brokerlab.brokers.eventstore.settings import client_settings
 from brokerlab.brokers.kit.blocking import Batch, BlockingProducer, Told
 from brokerlab.brokers.kit.names import of_partitions
@@ -32,14 +32,14 @@ class EventstoreProducer(BlockingProducer):
         self._streams = of_partitions(stream_of, plan.destinations, plan.partitions)
         self._lost = False
         self._client = connect(plan.endpoint, self._name)
-        with refusals(plan.endpoint):
+        with REFUSALS.at(plan.endpoint):
             self._client.get_current_version(self._streams[0], timeout=CHECK_S)
-        super().__init__(self._name, settings["batch_messages"], settings["batch_bytes"])
+        super().__init__(self._name, settings["batch_messages"], settings["batch_bytes"], partitions=1)
 
-    def _publish(self, batch: Batch) -> list[Told]:
+    def _publish(self, number: int, batch: Batch) -> list[Told]:
         if self._lost:
             self._connect_again()
-        return [self._append(self._streams[partition], part) for partition, part in batch.by(1).items()]
+        return [self._append(self._streams[number], batch)]
 
     def _connect_again(self) -> None:
         """As long as a send may take: gRPC refuses calls for seconds after it has lost a connection, and the leader may
@@ -61,8 +61,8 @@ class EventstoreProducer(BlockingProducer):
             self._client.streams.batch_append(stream, StreamState.ANY, events, self._timeout_s, credentials=login)
         except KurrentDBClientError as e:
             self._lost, kind = isinstance(e, GrpcError | NodeIsNotLeaderError), type(e).__name__
-            return Told(batch.numbers(), ERRORS.of(kind), kind)
-        return Told(batch.numbers(), ACKNOWLEDGED)
+            return batch.told(ERRORS.of(kind), kind)
+        return batch.told(ACKNOWLEDGED)
 
     def _disconnect(self) -> None:
         self._client.close()

@@ -70,6 +70,10 @@ class Batch:
         """The messages' numbers, one for each payload."""
         return np.concatenate(self.indices)
 
+    def told(self, outcome: int, error: str | None = None) -> Told:
+        """The same of all."""
+        return Told(self.numbers(), outcome, error)
+
     def by(self, partitions: int) -> dict[int, Batch]:
         """Its parts by the numbers of their destinations, which have so many `partitions` each; 1: by partition."""
         of, numbers = np.array(self.partitions, np.int32) // partitions, self.numbers()
@@ -95,8 +99,9 @@ class BlockingProducer(ABC):
     """See brokers.contract.Producer. What is offered while a batch is on its way goes into the next one; one batch at a
     time, so that every lane keeps its order."""
 
-    def __init__(self, name: str, batch_messages: int, batch_bytes: int) -> None:
-        """Call it last: the thread begins."""
+    def __init__(self, name: str, batch_messages: int, batch_bytes: int, partitions: int) -> None:
+        """`partitions` in a row are published together: those of a destination, or 1. Call it last: the thread begins."""
+        self._partitions = partitions
         self._batch_messages = batch_messages
         self._batch_bytes = batch_bytes
         self._changed = threading.Condition()  # guards the three below
@@ -108,9 +113,9 @@ class BlockingProducer(ABC):
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     @abstractmethod
-    def _publish(self, batch: Batch) -> list[Told]:
-        """In the thread; may block. Names every message of the batch at most once. What is raised makes the whole
-        batch unknown."""
+    def _publish(self, number: int, batch: Batch) -> list[Told]:
+        """Those of one destination or partition, in the thread; may block. Names every message at most once. What is
+        raised makes them all unknown."""
 
     @abstractmethod
     def _disconnect(self) -> None:
@@ -144,11 +149,12 @@ class BlockingProducer(ABC):
 
     def _run(self) -> None:
         while (batch := self._taken()) is not None:
-            try:
-                told = self._publish(batch)
-            except Exception as e:
-                told = [Told(batch.numbers(), UNKNOWN, f"{type(e).__name__}: {e}"[:200])]
-            self._told.append((time.monotonic_ns(), told))
+            for number, part in batch.by(self._partitions).items():
+                try:
+                    told = self._publish(number, part)
+                except Exception as e:
+                    told = [part.told(UNKNOWN, f"{type(e).__name__}: {e}"[:200])]
+                self._told.append((time.monotonic_ns(), told))
         with contextlib.suppress(Exception):
             self._disconnect()
 

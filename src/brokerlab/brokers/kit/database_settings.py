@@ -1,4 +1,5 @@
-"""Settings of queues in a database: how clients put messages together and lease them, and who may be its first user."""
+"""Settings of queues in a database: what a commit of the servers waits for, how clients put messages together and lease
+them, and who may be the first user."""
 
 from __future__ import annotations
 
@@ -7,11 +8,26 @@ from dataclasses import dataclass
 from typing import Self
 
 from brokerlab.brokers.contract import CellProblem
-from brokerlab.brokers.kit.setting_checks import Known, looks_like, whole_number
-from brokerlab.model.plan import Security
+from brokerlab.brokers.kit import durability
+from brokerlab.brokers.kit.setting_checks import Known, looks_like, one_of, whole_number
+from brokerlab.model.plan import Durability, Security
 from brokerlab.model.quantities import parse_duration_ns
 
 _DURATION = looks_like(r"[1-9]\d*(us|ms|s|min)", "a duration such as 30s or 2ms")
+SWITCH = one_of("on", "off")
+SIZES: Known = {  # of a server
+    "shared_buffers": looks_like(r"\d+(kB|MB|GB)", "a size such as 128MB"),
+    "max_wal_size": looks_like(r"\d+(MB|GB)", "a size such as 4GB"),
+}
+SERVER_DEFAULTS = {"shared_buffers": "128MB", "max_wal_size": "4GB", "max_connections": "300"}
+
+
+def commit_level(synchronous_commit: str, waits_for_standby: bool, fsync: bool) -> Durability:
+    """The level by what a commit waits for."""
+    replicated = waits_for_standby and synchronous_commit not in ("off", "local")
+    # `remote_write` waits for a standby's memory only.
+    flushed = synchronous_commit in ("on", "remote_apply") or (synchronous_commit != "off" and not replicated)
+    return durability.level_of(replicated=replicated, fsynced=fsync and flushed)
 
 
 def lease_client(most_messages: int | None = None, most_bytes: int | None = None) -> Known:

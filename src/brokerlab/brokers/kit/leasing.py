@@ -16,8 +16,9 @@ from typing import cast
 import numpy as np
 
 from brokerlab.brokers.kit.blocking import Worker
+from brokerlab.brokers.kit.database_settings import LeaseSettings
 from brokerlab.brokers.kit.deadlines import seconds_until
-from brokerlab.errors import BrokerError
+from brokerlab.brokers.kit.refusals import Refusals
 from brokerlab.model.blocks import Deliveries, no_deliveries
 from brokerlab.model.plan import AgentPlan
 
@@ -42,12 +43,14 @@ class LeasingConsumer(ABC):
     """
 
     lost: type[Exception]  # raised by the library for a connection that it makes again when it is asked the next time
+    refusals: Refusals  # the library's
 
-    def __init__(self, plan: AgentPlan, number: int, queues: int, poll_ns: int) -> None:
-        """`poll_ns`: the longest pause where nothing is found. Call it last: the threads begin."""
+    def __init__(self, plan: AgentPlan, number: int, queues: int) -> None:
+        """Call it last: the threads begin."""
         assert plan.consumers is not None
+        self._endpoint = plan.endpoint
         self._automatic = plan.consumers.acknowledge == "automatic"
-        self._poll_ns = poll_ns
+        self._settings = LeaseSettings.of(plan.client_settings)
         self._asking, self._deleting = (Worker(f"{plan.agent}-{number}-{what}") for what in ("ask", "delete"))
         self._taking: Future[tuple[list[Leased], int]] | None = None
         self._held: list[dict[Hashable, None]] = [{} for _ in range(queues)]  # received, not acknowledged
@@ -74,10 +77,6 @@ class LeasingConsumer(ABC):
 
     @abstractmethod
     def _disconnect(self) -> None: ...
-
-    def _refused(self, error: Exception) -> BrokerError:
-        """The library's error for people."""
-        return BrokerError(f"messages cannot be received: {error}")
 
     def receive(self, most: int, deadline_mono_ns: int) -> Deliveries:
         while True:
@@ -109,7 +108,7 @@ class LeasingConsumer(ABC):
             return None
         except Exception as e:
             self._taking = None
-            raise self._refused(e) from e
+            raise self.refusals.explained(e, self._endpoint) from e
         self._taking, self._failing_since = None, None
         queue, self._turn = self._turn, (self._turn + 1) % len(self._held)
         if not found:
@@ -127,15 +126,15 @@ class LeasingConsumer(ABC):
         self._empty += 1
         if self._empty >= len(self._held):
             self._empty = 0
-            self._pause_ns = min(self._poll_ns, max(FIRST_PAUSE_NS, 2 * self._pause_ns))
+            self._pause_ns = min(self._settings.poll_ns, max(FIRST_PAUSE_NS, 2 * self._pause_ns))
             self._ask_at_ns = time.monotonic_ns() + self._pause_ns
 
     def _fail(self, error: Exception) -> None:
         self._taking = None
-        self._ask_at_ns = time.monotonic_ns() + self._poll_ns
+        self._ask_at_ns = time.monotonic_ns() + self._settings.poll_ns
         self._failing_since = self._failing_since or time.monotonic()
         if time.monotonic() - self._failing_since > GIVE_UP_S:
-            raise self._refused(error) from error
+            raise self.refusals.explained(error, self._endpoint) from error
 
     def acknowledge(self, deliveries: Deliveries) -> None:
         """Deleted in the thread, together with what is acknowledged meanwhile."""

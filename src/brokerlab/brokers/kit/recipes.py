@@ -4,7 +4,7 @@ that a lock file names, in the cache."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +117,7 @@ class ServerRecipe(Recipe):
 
     server: str
     program: str
+    own_product: str = field(default="", kw_only=True)  # what the user's own is, where another product stands in for it
 
     def preferred_name(self) -> str:
         return self.server
@@ -126,7 +127,9 @@ class ServerRecipe(Recipe):
         from brokerlab.install.preferred import said_version, server_on_path
 
         own = server_on_path(self.server, self.program)
-        return None if own is None else Found(own, said_version(own), f"{own}, found on PATH", own)
+        if own is None:
+            return None
+        return Found(own, f"{self.own_product} {said_version(own)}".strip(), f"{own}, found on PATH", own)
 
     @abstractmethod
     def fetched(self) -> Found | None:
@@ -170,11 +173,13 @@ class FromDebian(ServerRecipe):
     packages: tuple[str, ...]  # the first has the version
     lock_file: Path
     majors: tuple[int, ...]  # versions that will do
+    only_suite: str | None = None  # where no other suite has them
 
     def release(self) -> DebianRelease:
         from brokerlab.install.debian import DebianRelease
 
-        return DebianRelease(self.packages, self.lock_file, self.majors)
+        release = DebianRelease(self.packages, self.lock_file, self.majors)
+        return release if self.only_suite is None else replace(release, suite=self.only_suite, fallback_suites=())
 
     def programs_in(self, root: DebianRoot) -> Any:
         """None where something is missing."""
@@ -219,7 +224,8 @@ class FromGo(ServerRecipe):
         from brokerlab.install.go import built_program
 
         built = built_program(self.package, self.lock_file)
-        return None if built is None else Found(built, self.version, "built here from pinned Go modules", built)
+        reason = f"{self.program} built here from pinned Go modules"
+        return None if built is None else Found(built, self.version, reason, built)
 
     def impossible(self) -> str | None:
         from brokerlab.install.go import go_problem

@@ -33,5 +33,11 @@ BROKER = FrontDoor(
         },
     ),
     recipe=RECIPE,
-    parts=Parts.called("Mongodb"),
+    parts=Parts(
+        cluster="cluster:mongodb_cluster",
+        admin="admin:MongodbAdmin",
+        producer="drivers:MongodbProducer",
+        consumer="drivers:MongodbConsumer",
+        probe="admin:MongodbProbe",
+    ),
 )

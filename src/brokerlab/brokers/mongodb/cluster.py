@@ -2,162 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
 from pathlib import Path
 from urllib.parse import quote
 
 from brokerlab.brokers.contract import NodeInfo
-from brokerlab.brokers.kit.database import (
-    USER,
-    Database,
-    kill_with_children,
-    little_environment,
-    loopback_settings,
-    make_database,
-    password_line,
-    stop_with_children,
-)
+from brokerlab.brokers.kit.database import Database
+from brokerlab.brokers.kit.database_cluster import DatabaseCluster, loopback_settings
 from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet, write_private
-from brokerlab.brokers.kit.wire import credentials
-from brokerlab.brokers.mongodb.connection import connect, database_of, refusals
-from brokerlab.brokers.mongodb.install import Programs
-from brokerlab.brokers.mongodb.settings import postgresql_settings, write_concern
+from brokerlab.brokers.mongodb.admin import MongodbAdmin
+from brokerlab.brokers.mongodb.settings import postgresql_settings
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.processes.process import inherited_environment
-from brokerlab.processes.unprivileged import Account, account_for
 
 FERRETDB, DATABASE, MONGOD = "ferretdb-1", "postgresql-1", "mongod-1"
 READY = "brokerlab_ready"
+EXTENSION = {
+    "shared_preload_libraries": "pg_cron,pg_documentdb_core,pg_documentdb",
+    "cron.database_name": "postgres",
+    "cron.use_background_workers": "on",  # it would log in over TCP, without a password
+}
 
 
-class MongodbCluster(LocalCluster):
-    """One node; see brokers.contract.Cluster. Where it is FerretDB, that is two processes."""
+def mongodb_cluster(
+    cell: CellPlan, programs: Path | tuple[Path, Path], directory: Path, logs: Path
+) -> MongodCluster | FerretdbCluster:
+    """See mongodb.install for `programs`."""
+    if isinstance(programs, Path):
+        return MongodCluster(cell, programs, directory, logs)
+    return FerretdbCluster(cell, *programs, directory, logs)
 
-    def __init__(self, cell: CellPlan, programs: Programs, directory: Path, logs: Path) -> None:
-        super().__init__(cell, directory, logs, ports=3)
-        self._programs = programs
-        self._port, self._metrics_port, self._database_port = self._held.numbers
-        self._database = f"{HOST}:{self._database_port}"
-        self._user, self._password = credentials(cell.security, (USER, ""))
+
+def _is_written(endpoint: Endpoint, cell: CellPlan) -> bool:
+    """With the acknowledgement that producers will ask for."""
+    with not_yet(), contextlib.closing(MongodbAdmin(endpoint, cell)) as admin:
+        admin.delete((READY,), ())  # of an attempt that was cut off
+        admin.create((READY,), 1, ())
+        admin.delete((READY,), ())
+    return True
+
+
+class MongodCluster(LocalCluster):
+    """One node, of the user's programs; see brokers.contract.Cluster."""
+
+    figures = "mongodb"
+
+    def __init__(self, cell: CellPlan, program: Path, directory: Path, logs: Path) -> None:
+        super().__init__(cell, directory, logs, ports=1)
+        self._client_ports = self._held.numbers
+        command = [str(program), "--dbpath", ".", "--bind_ip", HOST, "--port", str(self._client_ports[0])]
+        command += [word for name, value in cell.broker_settings.items() for word in (f"--{name}", value)]
+        self._processes = [self._server(MONGOD, command, inherited_environment(cell.security))]
 
     def start(self) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
-        env = inherited_environment(self._cell.security)
-        if self._programs.mongod is not None:
-            self._processes = [self._server(MONGOD, self._mongod_command(self._programs.mongod), env)]
-        else:
-            self._make_certificates()
-            account = account_for("PostgreSQL", self._programs.postgresql, self._directory)
-            database_env = self._prepare_database(account)
-            program = [*account.prefix, str(self._programs.postgresql / "postgres")]
-            postgresql = self._server(DATABASE, [*program, "-D", str(self._data)], database_env)
-            self._processes = [postgresql, self._server(FERRETDB, self._ferretdb_command(), env)]
-        for process in self._processes:
-            process.start()
+        self._start_processes()
 
-    @property
-    def _data(self) -> Path:
-        return self._directory / "data"
+    def wait_ready(self, deadline_mono_ns: int) -> None:
+        self._wait("an acknowledged write", lambda: _is_written(self.endpoint(), self._cell), deadline_mono_ns)
 
-    def _mongod_command(self, program: Path) -> list[str]:
-        self._data.mkdir(exist_ok=True)
-        command = [str(program), *("--dbpath", str(self._data), "--port", str(self._port), "--bind_ip", HOST)]
-        return [
-            *command,
-            *(word for name, value in self._cell.broker_settings.items() for word in (f"--{name}", value)),
-        ]
 
-    def _prepare_database(self, account: Account) -> dict[str, str]:
-        """Returns its environment: DocumentDB makes collections over a connection to its own server, whose password it
-        finds by PGPASSFILE."""
-        account.give(self._directory)
-        if not (self._data / "PG_VERSION").exists():  # else it is started again, with what it had stored
-            make_database(account, self._programs.postgresql, self._data, self._user, self._password or None)
-            with (self._data / "postgresql.conf").open("a") as out:
-                out.write(database_file(self._database_port, postgresql_settings(self._cell)))
-        if not self._password:
-            return little_environment()
-        file = self._directory / "postgresql-password"
-        write_private(file, password_line(self._user, self._password))
-        account.give(file)
-        return {**little_environment(), "PGPASSFILE": str(file)}
+class FerretdbCluster(DatabaseCluster):
+    """One node of two processes, of which FerretDB stops first; see brokers.contract.Cluster."""
+
+    def __init__(self, cell: CellPlan, postgresql: Path, ferretdb: Path, directory: Path, logs: Path) -> None:
+        super().__init__(cell, postgresql, directory, logs, ports=3)
+        self._ferretdb = ferretdb
+        self._port, self._metrics_port, self._database_port = self._held.numbers
+        self._behind = f"{HOST}:{self._database_port}"
+
+    def start(self) -> None:
+        self._open("PostgreSQL")
+        self._make_certificates()
+        home = self._directory / DATABASE
+        if not home.exists():  # else it is started again, with what it had stored
+            self._make_database(DATABASE)
+            with (home / "postgresql.conf").open("a") as out:
+                out.write(loopback_settings(self._database_port, EXTENSION | postgresql_settings(self._cell)))
+        ferretdb = self._server(FERRETDB, self._ferretdb_command(), inherited_environment(self._cell.security))
+        self._processes = [ferretdb, self._database(DATABASE)]
+        self._start_processes()
 
     def _ferretdb_command(self) -> list[str]:
         """The password is in a file of its own: command lines can be read by everybody."""
-        file, login = self._directory / "postgresql-url", quote(self._user, safe="")
-        login += f":{quote(self._password, safe='')}" if self._password else ""
-        write_private(file, f"postgres://{login}@{self._database}/postgres")
-        address = f"{HOST}:{self._port}"
-        listening = [f"--listen-addr={address}"]
-        if self._certificates is not None:
-            files = self._certificates
-            listening = [
-                "--listen-addr=-",
-                f"--listen-tls={address}",
-                f"--listen-tls-cert-file={files.certificate_file}",
-            ]
-            listening.append(f"--listen-tls-key-file={files.key_file}")
-        return [
-            str(self._programs.ferretdb), *listening, f"--postgresql-url-file={file}",
-            f"--debug-addr={HOST}:{self._metrics_port}", f"--state-dir={self._directory}", "--telemetry=disable",
-            "--log-level=WARN", *([] if self._password else ["--no-auth"]),
-        ]  # fmt: skip
+        file, words = self._directory / "postgresql-url", filter(None, (self._user, self._password))
+        login = ":".join(quote(word, safe="") for word in words)
+        write_private(file, f"postgres://{login}@{self._behind}/postgres")
+        options: dict[str, object] = {"listen-addr": f"{HOST}:{self._port}"}
+        if (own := self._certificates) is not None:
+            options = {"listen-addr": "-", "listen-tls": f"{HOST}:{self._port}"}
+            options |= {"listen-tls-cert-file": own.certificate_file, "listen-tls-key-file": own.key_file}
+        options |= {"postgresql-url-file": file, "debug-addr": f"{HOST}:{self._metrics_port}"}
+        options |= {"state-dir": self._directory, "telemetry": "disable", "log-level": "WARN"}
+        command = [str(self._ferretdb), *(f"--{name}={value}" for name, value in options.items())]
+        return command if self._password else [*command, "--no-auth"]
 
     def wait_ready(self, deadline_mono_ns: int) -> None:
         """FerretDB's port opens without a database behind it: only a write proves anything."""
-        if self._programs.mongod is None:
-            self._wait("PostgreSQL has DocumentDB", self._extended, deadline_mono_ns)
-        self._wait("an acknowledged write", self._written, deadline_mono_ns)
+        self._wait("PostgreSQL has DocumentDB", self._is_extended, deadline_mono_ns)
+        self._wait("an acknowledged write", lambda: _is_written(self.endpoint(), self._cell), deadline_mono_ns)
 
-    def _extended(self) -> bool:
-        database = Database(self._database, self._client_security())
-        database.ask("CREATE EXTENSION IF NOT EXISTS documentdb CASCADE")
-        database.close()
-        return True
-
-    def _written(self) -> bool:
-        endpoint = self.endpoint()
-        client = connect(endpoint, READY, write_concern(self._cell.durability, self._cell.client_settings))
-        try:
-            with not_yet(), refusals(endpoint):
-                collection = database_of(client, endpoint)[READY]
-                collection.insert_one({})
-                collection.drop()
-        finally:
-            client.close()
+    def _is_extended(self) -> bool:
+        Database(self._behind, self._client_security()).ask("CREATE EXTENSION IF NOT EXISTS documentdb CASCADE")
         return True
 
     def endpoint(self) -> Endpoint:
-        options = {} if self._programs.mongod is not None else {"postgresql": self._database}
-        return self._endpoint([self._port], options)
+        return self._endpoint([self._port], {"postgresql": self._behind})
 
     def nodes(self) -> tuple[NodeInfo, ...]:
-        urls = {
-            FERRETDB: {"metrics": f"http://{HOST}:{self._metrics_port}/debug/metrics"},
-            DATABASE: {"postgresql": self._database},
-            MONGOD: {"mongodb": f"{HOST}:{self._port}"},
-        }
-        return tuple(NodeInfo(p.name, p.pid, urls[p.name]) for p in self._processes)
-
-    def kill_node(self, name: str) -> None:
-        kill_with_children({p.name: p for p in self._processes}[name])
-
-    def stop(self) -> None:
-        """FerretDB first."""
-        for process in reversed(self._processes):
-            if process.name == DATABASE:
-                stop_with_children(process)
-            else:
-                process.stop()
-
-
-def database_file(port: int, settings: Mapping[str, str]) -> str:
-    """What is added to postgresql.conf."""
-    values = {
-        "max_connections": "300",
-        "shared_preload_libraries": "pg_cron,pg_documentdb_core,pg_documentdb",
-        "cron.database_name": "postgres",
-        "cron.use_background_workers": "on",  # it would log in over TCP, without a password
-        **settings,
-    }
-    return loopback_settings(port, values)
+        metrics = f"http://{HOST}:{self._metrics_port}/debug/metrics"
+        return self._nodes_at([{"metrics": metrics}, {"postgresql": self._behind}])

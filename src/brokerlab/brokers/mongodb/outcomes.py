@@ -29,23 +29,14 @@ REFUSALS = {
 def told_of(error: Exception, batch: Batch, *, first: bool, last: bool) -> list[Told]:
     """What is known of a batch whose insert into one collection failed. `first`, `last`: whether it is the first and the
     last collection that the batch goes into; a message that is in one of several is neither stored nor refused."""
-    numbers, kind = batch.numbers(), _kind(error)
-    if isinstance(error, BulkWriteError):
-        details = error.details
-        refused = details.get("writeErrors", [])
-        if details.get("writeConcernErrors") or not refused or refused[0].get("code") not in REFUSALS:
-            return [Told(numbers, UNKNOWN, kind)]
-        stored = int(refused[0]["index"])  # inserts end at the first that is refused
-        before = Told(numbers[:stored], ACKNOWLEDGED) if last and first else Told(numbers[:stored], UNKNOWN, kind)
-        return [before, Told(numbers[stored:], REJECTED if first else UNKNOWN, kind)]
-    surely = (
-        error.code in REFUSALS if isinstance(error, OperationFailure) else ERRORS.of(type(error).__name__) == REJECTED
-    )
-    return [Told(numbers, REJECTED if surely and first else UNKNOWN, kind)]
-
-
-def _kind(error: Exception) -> str:
-    code = error.code if isinstance(error, OperationFailure) else None
-    if isinstance(error, BulkWriteError) and error.details.get("writeErrors"):
-        code = error.details["writeErrors"][0].get("code")
-    return f"{type(error).__name__} {REFUSALS.get(code, code)}" if code is not None else type(error).__name__
+    details = error.details if isinstance(error, BulkWriteError) else {}
+    refused = (details.get("writeErrors") or [{}])[0]  # inserts end at the first that is refused
+    code = refused.get("code", error.code if isinstance(error, OperationFailure) else None)
+    kind = type(error).__name__
+    surely = code in REFUSALS or ERRORS.of(kind) == REJECTED
+    kind += "" if code is None else f" {REFUSALS.get(code, code)}"
+    if not surely or details.get("writeConcernErrors"):
+        return [batch.told(UNKNOWN, kind)]
+    numbers, stored = batch.numbers(), int(refused.get("index", 0))
+    before = Told(numbers[:stored], ACKNOWLEDGED) if first and last else Told(numbers[:stored], UNKNOWN, kind)
+    return [before, Told(numbers[stored:], REJECTED if first else UNKNOWN, kind)]

@@ -3,64 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
-from brokerlab.brokers.kit.database_settings import lease_client, user_problems
+from brokerlab.brokers.kit import database_settings as database
 from brokerlab.brokers.kit.durability import level_of, wants_fsync, wants_replicas
 from brokerlab.brokers.kit.setting_checks import TRUE_OR_FALSE, looks_like, one_of, setting_problems
 from brokerlab.brokers.mongodb.install import RECIPE
 from brokerlab.model.plan import CellPlan, Durability
 
-_SIZE = looks_like(r"\d+(MB|GB)", "a size such as 128MB")
-POSTGRESQL = {  # of the server behind FerretDB
-    "synchronous_commit": one_of("on", "off", "local"),
-    "fsync": one_of("on", "off"),
-    "shared_buffers": _SIZE,
-    "max_wal_size": _SIZE,
-}
+# Of the server behind FerretDB.
+POSTGRESQL = {"synchronous_commit": one_of("on", "off", "local"), "fsync": database.SWITCH, **database.SIZES}
 MONGOD = {"wiredTigerCacheSizeGB": looks_like(r"\d+(\.\d+)?", "a number of gigabytes such as 0.5")}
 CLIENT = {
     "w": looks_like("majority|[1-9]", "majority, or a number of members up to 9"),
     "j": TRUE_OR_FALSE,
-    **lease_client(100_000, 40_000_000),
+    **database.lease_client(100_000, 40_000_000),
 }
-DEFAULTS = {"fsync": "on", "shared_buffers": "128MB", "max_wal_size": "4GB"}
 
 
-@dataclass(frozen=True)
-class WriteConcern:
-    """What an acknowledgement is asked to wait for."""
-
-    w: str  # members that must have a write: "majority" or a number
-    j: bool  # whether it must be in their journals
-
-    @property
-    def waits_for_others(self) -> bool:
-        return self.w != "1"
-
-
-def write_concern(level: Durability, given: Mapping[str, str]) -> WriteConcern:
-    """The level's, unless the client settings say otherwise."""
-    return WriteConcern(
-        w=given.get("w", "majority" if wants_replicas(level) else "1"),
-        j=given.get("j", "true" if wants_fsync(level) else "false") == "true",
-    )
+def write_concern(level: Durability, given: Mapping[str, str]) -> dict[str, str]:
+    """What an acknowledgement is asked to wait for: `w` members have the write, `j` says whether in their journals. The
+    level's, unless the client settings say otherwise."""
+    w, j = "majority" if wants_replicas(level) else "1", "true" if wants_fsync(level) else "false"
+    return {"w": given.get("w", w), "j": given.get("j", j)}
 
 
 def postgresql_settings(cell: CellPlan) -> dict[str, str]:
     """What goes into postgresql.conf: the level's, then the workload's own."""
     commit = "on" if wants_fsync(cell.durability) else "off"
-    return {"synchronous_commit": commit, **DEFAULTS, **cell.broker_settings}
+    return {"synchronous_commit": commit, "fsync": "on", **database.SERVER_DEFAULTS, **cell.broker_settings}
 
 
-def by_write_concern(asked: WriteConcern, members: int | None) -> ComputedDurability:
+def by_write_concern(asked: Mapping[str, str], members: int | None) -> ComputedDurability:
     """MongoDB: `members` of the replica set, 1 without one; None where they are not known yet."""
-    replicated = asked.waits_for_others and (members is None or members > 1)
-    because = {"w": asked.w, "j": str(asked.j).lower()}
-    if members is not None:
-        because["members"] = str(members)
-    return ComputedDurability(level_of(replicated=replicated, fsynced=asked.j), because)
+    replicated = asked["w"] != "1" and members != 1
+    because = {**asked, **({} if members is None else {"members": str(members)})}
+    return ComputedDurability(level_of(replicated=replicated, fsynced=asked["j"] == "true"), because)
 
 
 def by_commit(reported: Mapping[str, str]) -> ComputedDurability:
@@ -71,8 +49,8 @@ def by_commit(reported: Mapping[str, str]) -> ComputedDurability:
         "synchronous_commit": commit or "unknown, counted as off; endpoint option postgresql",
         "fsync": fsync or "unknown, counted as off",
     }
-    fsynced = commit not in (None, "off") and fsync == "on"
-    return ComputedDurability(level_of(replicated=False, fsynced=fsynced), because)
+    level = database.commit_level(commit or "off", waits_for_standby=False, fsync=fsync == "on")
+    return ComputedDurability(level, because)
 
 
 def planned_durability(cell: CellPlan) -> ComputedDurability:
@@ -89,10 +67,9 @@ def problems(cell: CellPlan) -> list[CellProblem]:
         return setting_problems(cell, {}, CLIENT)
     mongod = RECIPE.preferred() is not None
     found = setting_problems(cell, MONGOD if mongod else POSTGRESQL, CLIENT)
-    security = cell.security
-    if security is not None and mongod:
+    if cell.security is not None and mongod:
         said = "a mongod on PATH is started without security; give the address of one that has it with --endpoint"
         found.append(CellProblem(("security",), said))
-    elif security is not None:
-        found += user_problems(security)
+    elif cell.security is not None:
+        found += database.user_problems(cell.security)
     return found

@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 
 from brokerlab.brokers.contract import ComputedDurability
-from brokerlab.brokers.postgresql.connection import connected, conninfo, ensure_group, refusals
-from brokerlab.brokers.postgresql.settings import level_of
+from brokerlab.brokers.kit.database_settings import commit_level
+from brokerlab.brokers.postgresql.connection import REFUSALS, connected, conninfo, ensure_group
 from brokerlab.brokers.postgresql.tables import create_statements, drop_statement, schema_name
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import CellPlan, Durability, Endpoint
@@ -32,11 +32,11 @@ class PostgresqlAdmin:
     def __init__(self, endpoint: Endpoint, cell: CellPlan) -> None:  # noqa: ARG002 - durability is the servers'
         self._endpoint = endpoint
         self._where = ", ".join(endpoint.addresses)
-        with refusals(self._where):
+        with REFUSALS.at(self._where):
             self._connection = psycopg.connect(conninfo(endpoint, "brokerlab-admin"), autocommit=True)
 
     def create(self, destinations: tuple[str, ...], partitions: int, groups: tuple[str, ...]) -> None:  # noqa: ARG002 - a column
-        with refusals(self._where):
+        with REFUSALS.at(self._where):
             for destination in destinations:
                 with self._connection.transaction():
                     for statement in create_statements(destination):
@@ -45,7 +45,7 @@ class PostgresqlAdmin:
                     ensure_group(self._connection, destination, group)
 
     def delete(self, destinations: tuple[str, ...], groups: tuple[str, ...]) -> None:  # noqa: ARG002 - end with their schema
-        with refusals(self._where):
+        with REFUSALS.at(self._where):
             for destination in destinations:
                 self._connection.execute(drop_statement(destination).encode())
 
@@ -78,7 +78,7 @@ class PostgresqlAdmin:
         return {"schema": str(row[2]), "persistence": kept, "options": str(row[1] or "")}
 
     def _row(self, question: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
-        with refusals(self._where):
+        with REFUSALS.at(self._where):
             return self._connection.execute(question.encode(), values).fetchone()
 
     def durability(self, destinations: tuple[str, ...]) -> ComputedDurability:
@@ -90,7 +90,7 @@ class PostgresqlAdmin:
         synchronous = int(primary.get("synchronous_standbys_connected", "0"))
         fsync = [s["fsync"] for s in servers if "fsync" in s]
         logged = all(settings.get(d, {}).get("persistence") == "permanent" for d in destinations)
-        level = level_of(commit, bool(names), bool(fsync) and all(f == "on" for f in fsync))
+        level = commit_level(commit, bool(names), bool(fsync) and all(f == "on" for f in fsync))
         if not logged:
             level = Durability.L4
         return ComputedDurability(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from brokerlab.brokers.kit.certificates import Certificates
-from brokerlab.brokers.kit.database import loopback_settings, quoted
+from brokerlab.brokers.kit.database_cluster import loopback_settings, quoted
 from brokerlab.brokers.postgresql.settings import ServerSettings
 
 AUTHENTICATION_TLS = "hostssl all,replication all 127.0.0.1/32 scram-sha-256\n"

@@ -9,17 +9,24 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from brokerlab.brokers.kit.database import USER
+from brokerlab.brokers.kit.refusals import Refusals
 from brokerlab.brokers.postgresql.tables import group_statements
-from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
 from brokerlab.secrets import secret
 
 CONNECT_S = 10
-USER = "brokerlab"
 DATABASE = "postgres"
 PATH = f"python (psycopg {psycopg.__version__}, libpq {psycopg.pq.version()})"
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+_SECURITY = "check user, password and tls of the endpoint's security"
+REFUSALS = Refusals(
+    "PostgreSQL",
+    (psycopg.Error,),
+    "see the server's log",
+    {**dict.fromkeys(("password", "no pg_hba.conf entry", "SSL"), _SECURITY), "refused": "is the server running?"},
+)
 
 
 def conninfo(endpoint: Endpoint, name: str, *, writing: bool = True, settings: str = "") -> str:
@@ -52,27 +59,10 @@ def conninfo(endpoint: Endpoint, name: str, *, writing: bool = True, settings: s
 
 
 @contextmanager
-def refusals(where: str) -> Iterator[None]:
-    """Whatever PostgreSQL refuses becomes a BrokerError."""
-    try:
-        yield
-    except psycopg.Error as e:
-        raise as_broker_error(e, where) from e
-
-
-@contextmanager
 def connected(text: str, where: str) -> Iterator[Connection]:
-    """A blocking connection in autocommit, with `refusals`."""
-    with refusals(where), psycopg.connect(text, autocommit=True) as connection:
+    """A blocking connection in autocommit, with REFUSALS."""
+    with REFUSALS.at(where), psycopg.connect(text, autocommit=True) as connection:
         yield connection
-
-
-def as_broker_error(error: psycopg.Error | str, where: str) -> BrokerError:
-    said = " ".join(str(error).split()) or type(error).__name__
-    hint = "is the server running?" if "refused" in said else "see the server's log"
-    if "password" in said or "no pg_hba.conf entry" in said or "SSL" in said:
-        hint = "check user, password and tls of the endpoint's security"
-    return BrokerError(f"PostgreSQL at {where}: {said}", hint=hint)
 
 
 def ensure_group(connection: Connection, destination: str, group: str) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import psycopg
 from psycopg import pq
 
-from brokerlab.brokers.postgresql.connection import CONNECT_S, as_broker_error
+from brokerlab.brokers.postgresql.connection import CONNECT_S, REFUSALS
 
 RETRY_NS = 200_000_000
 _BINARY = 1
@@ -72,7 +72,7 @@ class Link:
             self.step()
             if self._connection is None or time.monotonic_ns() > until:
                 self.close()
-                raise as_broker_error(self.last_error or "no answer in time", self._where)
+                raise REFUSALS.explained(self.last_error or "no answer in time", self._where)
             if not self.ready:
                 self.wait(until)
 

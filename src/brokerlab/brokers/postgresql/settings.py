@@ -6,21 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from brokerlab.brokers.contract import CellProblem, ComputedDurability
-from brokerlab.brokers.kit import durability
-from brokerlab.brokers.kit.database_settings import lease_client, user_problems
+from brokerlab.brokers.kit import database_settings as database
 from brokerlab.brokers.kit.durability import wants_replicas
 from brokerlab.brokers.kit.setting_checks import looks_like, one_of, setting_problems, whole_number
 from brokerlab.model.plan import CellPlan, Durability, Security
 
 _SECONDS = looks_like(r"\d+(s|min)", "a duration such as 30s or 5min")
 _NUMBER = looks_like(r"\d+", "a whole number")
-_SWITCH = one_of("on", "off")
 OTHERS = {  # settings of the servers that durability does not depend on
-    "full_page_writes": _SWITCH,
-    "autovacuum": _SWITCH,
+    **database.SIZES,
+    "full_page_writes": database.SWITCH,
+    "autovacuum": database.SWITCH,
     "wal_compression": one_of("off", "on", "pglz"),
-    "shared_buffers": looks_like(r"\d+(kB|MB|GB)", "a size such as 128MB"),
-    "max_wal_size": looks_like(r"\d+(MB|GB)", "a size such as 4GB"),
     "wal_buffers": looks_like(r"-1|\d+(kB|MB)", "-1 or a size such as 16MB"),
     "checkpoint_timeout": _SECONDS,
     "autovacuum_naptime": _SECONDS,
@@ -30,12 +27,12 @@ OTHERS = {  # settings of the servers that durability does not depend on
 }
 SERVER = OTHERS | {
     "synchronous_commit": one_of("on", "off", "local", "remote_write", "remote_apply"),
-    "fsync": _SWITCH,
+    "fsync": database.SWITCH,
     "synchronous_standbys": _NUMBER,
 }
 IN_FLIGHT = "in_flight"  # transactions that a producer may have open
-CLIENT = {IN_FLIGHT: whole_number(), **lease_client()}
-DEFAULTS = {"shared_buffers": "128MB", "max_wal_size": "4GB", "max_connections": "300", "autovacuum_naptime": "10s"}
+CLIENT = {IN_FLIGHT: whole_number(), **database.lease_client()}
+DEFAULTS = {**database.SERVER_DEFAULTS, "autovacuum_naptime": "10s"}
 
 
 @dataclass(frozen=True)
@@ -46,14 +43,6 @@ class ServerSettings:
     synchronous_standbys: int
     fsync: str
     others: dict[str, str]
-
-
-def level_of(synchronous_commit: str, waits_for_standby: bool, fsync: bool) -> Durability:
-    """The level by what a commit waits for."""
-    replicated = waits_for_standby and synchronous_commit not in ("off", "local")
-    # `remote_write` waits for a standby's memory only.
-    flushed = synchronous_commit in ("on", "remote_apply") or (synchronous_commit != "off" and not replicated)
-    return durability.level_of(replicated=replicated, fsynced=fsync and flushed)
 
 
 def settings_of(cell: CellPlan) -> ServerSettings:
@@ -81,7 +70,9 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
         "synchronous_standbys": str(standbys),
         "fsync": settings.fsync,
     }
-    return ComputedDurability(level_of(settings.synchronous_commit, standbys > 0, settings.fsync == "on"), because)
+    return ComputedDurability(
+        database.commit_level(settings.synchronous_commit, standbys > 0, settings.fsync == "on"), because
+    )
 
 
 def problems(cell: CellPlan) -> list[CellProblem]:
@@ -100,4 +91,4 @@ def _bad_security(security: Security) -> list[CellProblem]:
     if security.tls and security.password is None:
         said = "a server of ours that speaks TLS asks for a password too; give user and password"
         found.append(CellProblem(("security",), said))
-    return found + user_problems(security)
+    return found + database.user_problems(security)

@@ -29,14 +29,14 @@ class Slow(BlockingProducer):
         self.go = threading.Event()
         self.published: list[Batch] = []
         self.disconnected = threading.Event()
-        super().__init__("slow", batch_messages, batch_bytes)
+        super().__init__("slow", batch_messages, batch_bytes, partitions=1)
 
-    def _publish(self, batch: Batch) -> list[Told]:
+    def _publish(self, number: int, batch: Batch) -> list[Told]:  # noqa: ARG002
         assert self.go.wait(PATIENCE_S)
         self.published.append(batch)
         if b"bad" in batch.payloads:
             raise ConnectionError("gone")
-        return [Told(batch.numbers(), ACKNOWLEDGED)]
+        return [batch.told(ACKNOWLEDGED)]
 
     def _disconnect(self) -> None:
         self.disconnected.set()

@@ -10,6 +10,7 @@ import pytest
 
 import brokerlab.brokers.kit.leasing as kit
 from brokerlab.brokers.kit.leasing import Leased, LeasingConsumer
+from brokerlab.brokers.kit.refusals import Refusals
 from brokerlab.errors import BrokerError
 from brokerlab.model import plan as model
 
@@ -22,7 +23,7 @@ def plan(acknowledge: str = "batch") -> model.AgentPlan:
         endpoint=model.Endpoint(addresses=()), destinations=("a", "b"), partitions=1, members=(0,), producers_in_cell=1,
         group="g", consumers=model.ConsumersPlan(groups=1, per_group=1, agents_per_group=1, acknowledge=acknowledge),
         phases=model.PhasesPlan(warm_up_s=0, measure_s=1, drain_limit_s=1), durability=model.Durability.L4,
-        evidence_directory="", seed=1, driver="auto", producers=None, client_settings={},
+        evidence_directory="", seed=1, driver="auto", producers=None, client_settings={"poll_interval": "1ms"},
     )  # fmt: skip
 
 
@@ -30,6 +31,7 @@ class Stored(LeasingConsumer):
     """Two queues in memory, of a server that may be lost, refuse or hang."""
 
     lost = ConnectionError
+    refusals = Refusals("the store", (), "ask again")
 
     def __init__(self, acknowledge: str = "batch") -> None:
         self.queues: list[dict[int, int]] = [{}, {}]  # message -> deliveries
@@ -38,7 +40,7 @@ class Stored(LeasingConsumer):
         self.answering = threading.Event()
         self.answering.set()
         self.disconnected = threading.Event()
-        super().__init__(plan(acknowledge), 0, 2, poll_ns=1_000_000)
+        super().__init__(plan(acknowledge), 0, 2)
 
     def _take(self, queue: int, most: int) -> list[Leased]:
         assert self.answering.wait(PATIENCE_S)

@@ -11,8 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "contract"))
 from contract_load import cell_for
 
 from brokerlab.brokers.mongodb.broker import BROKER
-from brokerlab.brokers.mongodb.cluster import MongodbCluster
-from brokerlab.brokers.mongodb.install import Programs
+from brokerlab.brokers.mongodb.cluster import mongodb_cluster
 from brokerlab.model.plan import Durability, Security
 
 
@@ -38,7 +37,7 @@ def test_a_mongod_is_taken_where_it_is_preferred(mongod: Path, monkeypatch: pyte
     monkeypatch.setenv("BROKERLAB_PREFER_PATH", "mongodb")
     found = BROKER.installation()
     assert (found.installed, found.version, found.location) == (True, "MongoDB 8.0.4", mongod)
-    assert BROKER.recipe.programs() == Programs(mongod=mongod)
+    assert BROKER.recipe.programs() == mongod
     journaled = cell_for("mongodb", 1, Durability.L3)
     assert BROKER.planned_durability(journaled).because == {"w": "1", "j": "true", "members": "1"}
     assert [p.field for p in BROKER.problems(cell_for("mongodb", 1, Durability.L3, security=Security(tls=True)))] == [
@@ -48,7 +47,7 @@ def test_a_mongod_is_taken_where_it_is_preferred(mongod: Path, monkeypatch: pyte
 
 def test_a_mongod_is_started_on_loopback_with_its_settings(mongod: Path, tmp_path: Path) -> None:
     cell = cell_for("mongodb", 1, Durability.L4, broker_settings={"wiredTigerCacheSizeGB": "0.5"})
-    cluster = MongodbCluster(cell, Programs(mongod=mongod), tmp_path / "data", tmp_path / "logs")
+    cluster = mongodb_cluster(cell, mongod, tmp_path / "data", tmp_path / "logs")
     cluster.start()
     try:
         (node,) = cluster.nodes()

@@ -10,8 +10,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3] / "contract"))
 from contract_load import cell_for
 
+from brokerlab.brokers.kit.database_cluster import loopback_settings
 from brokerlab.brokers.mongodb.broker import BROKER
-from brokerlab.brokers.mongodb.cluster import database_file
+from brokerlab.brokers.mongodb.cluster import EXTENSION
 from brokerlab.brokers.mongodb.settings import by_commit, by_write_concern, postgresql_settings, write_concern
 from brokerlab.model.plan import CellPlan, Durability, Security
 
@@ -105,7 +106,7 @@ def test_settings_of_a_server_of_ours_cannot_be_given_to_one_that_runs_already()
 
 
 def test_the_database_listens_on_loopback_only() -> None:
-    text = database_file(5433, postgresql_settings(cell(L4)))
+    text = loopback_settings(5433, EXTENSION | postgresql_settings(cell(L4)))
     assert "listen_addresses = '127.0.0.1'" in text
     assert "unix_socket_directories = ''" in text
     assert "synchronous_commit = 'off'" in text

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from brokerlab.brokers.kit.database import password_line
-from brokerlab.brokers.kit.database_settings import LeaseSettings
+from brokerlab.brokers.kit.database_cluster import password_line
+from brokerlab.brokers.kit.database_settings import LeaseSettings, commit_level
 from brokerlab.brokers.postgresql.broker import BROKER
 from brokerlab.brokers.postgresql.configuration import follow_line, server_file
-from brokerlab.brokers.postgresql.settings import level_of, planned_durability, settings_of, transactions_in_flight
+from brokerlab.brokers.postgresql.settings import planned_durability, settings_of, transactions_in_flight
 from brokerlab.brokers.postgresql.tables import NAME_BYTES, quoted, schema_name
 from brokerlab.model import plan as model
 from brokerlab.model.plan import CellPlan, Durability, Security
@@ -67,7 +67,7 @@ def test_every_level_offered_follows_from_the_settings_chosen_for_it(nodes: int,
 def test_the_level_follows_from_what_a_commit_waits_for(
     commit: str, waits: bool, fsync: bool, level: Durability
 ) -> None:
-    assert level_of(commit, waits, fsync) == level
+    assert commit_level(commit, waits, fsync) == level
 
 
 @pytest.mark.parametrize(
