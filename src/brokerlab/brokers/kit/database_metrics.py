@@ -24,3 +24,8 @@ _TOLD = (  # view, column, metric, unit, meaning
 STATISTICS = by_metric(
     WatchedMetric(metric, unit, Field(name, view), words) for view, name, metric, unit, words in _TOLD
 )
+
+
+def statistics(text: str) -> tuple[WatchedMetric, ...]:
+    """Some of them: the words of the text are their names."""
+    return tuple(STATISTICS[name] for name in text.split())

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from brokerlab.brokers.contract import CellProblem
+from brokerlab.brokers.contract import CellProblem, ComputedDurability
 from brokerlab.brokers.kit import durability
 from brokerlab.brokers.kit.setting_checks import Known, looks_like, one_of, whole_number
-from brokerlab.model.plan import Durability, Security
+from brokerlab.model.plan import CellPlan, Durability
 from brokerlab.model.quantities import parse_duration_ns
 
 _DURATION = looks_like(r"[1-9]\d*(us|ms|s|min)", "a duration such as 30s or 2ms")
@@ -19,7 +19,13 @@ SIZES: Known = {  # of a server
     "shared_buffers": looks_like(r"\d+(kB|MB|GB)", "a size such as 128MB"),
     "max_wal_size": looks_like(r"\d+(MB|GB)", "a size such as 4GB"),
 }
-SERVER_DEFAULTS = {"shared_buffers": "128MB", "max_wal_size": "4GB", "max_connections": "300"}
+_DEFAULTS = {"fsync": "on", "shared_buffers": "128MB", "max_wal_size": "4GB", "max_connections": "300"}
+
+
+def server_settings(cell: CellPlan) -> dict[str, str]:
+    """Settings that give the cell's durability, then what the user set."""
+    commit = {Durability.L2: "remote_write", Durability.L4: "off"}.get(cell.durability, "on")
+    return {"synchronous_commit": commit, **_DEFAULTS, **cell.broker_settings}
 
 
 def commit_level(synchronous_commit: str, waits_for_standby: bool, fsync: bool) -> Durability:
@@ -28,6 +34,13 @@ def commit_level(synchronous_commit: str, waits_for_standby: bool, fsync: bool) 
     # `remote_write` waits for a standby's memory only.
     flushed = synchronous_commit in ("on", "remote_apply") or (synchronous_commit != "off" and not replicated)
     return durability.level_of(replicated=replicated, fsynced=fsync and flushed)
+
+
+def commit_durability(told: Mapping[str, str], *, waits_for_standby: bool = False) -> ComputedDurability:
+    """From what was planned, or from what a server reports. Nothing known: the weakest."""
+    because = {name: told.get(name, "unknown, counted as off") for name in ("synchronous_commit", "fsync")}
+    level = commit_level(told.get("synchronous_commit", "off"), waits_for_standby, told.get("fsync") == "on")
+    return ComputedDurability(level, because)
 
 
 def lease_client(most_messages: int | None = None, most_bytes: int | None = None) -> Known:
@@ -53,8 +66,9 @@ class LeaseSettings:
         )
 
 
-def user_problems(security: Security) -> list[CellProblem]:
-    """Of the first user, who is made by initdb."""
-    if not set(security.user or "") & set("\"$'\\"):
+def user_problems(cell: CellPlan) -> list[CellProblem]:
+    """Of the first user, who is made by initdb where the server is one of ours."""
+    user = None if cell.endpoint or cell.security is None else cell.security.user
+    if not set(user or "") & set("\"$'\\"):
         return []
     return [CellProblem(("security", "user"), "the database's first user may have none of \" $ ' \\ in the name")]

@@ -47,11 +47,12 @@ class Parts:
     figures_at: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def called(cls, prefix: str) -> Parts:
-        """A class in each module, `cluster:<prefix>Cluster` and so on."""
-        names = ("cluster", "admin", "producer", "consumer", "probe")
-        cluster, admin, producer, consumer, probe = (f"{name}:{prefix}{name.capitalize()}" for name in names)
-        return cls(cluster, admin, producer, consumer, probe)
+    def called(cls, prefix: str, **others: Any) -> Parts:
+        """A class for each, `cluster:<prefix>Cluster` and so on. `others` are what is called otherwise, or the module of
+        such a class where that is, and fields that have a default."""
+        given = {name: others.get(name, name) for name in ("cluster", "admin", "producer", "consumer", "probe")}
+        classes = {name: f"{at}:{prefix}{name.capitalize()}" for name, at in given.items() if ":" not in at}
+        return cls(**{**others, **given, **classes})
 
 
 def _figure_urls(

@@ -25,7 +25,7 @@ _TRIAL = "brokerlab_ready"
 
 
 class LocalCluster:
-    """A part of brokers.contract.Cluster and CanLoseANode. What is left: making `_processes` and the files they read,
+    """A part of brokers.contract.Cluster and CanLoseANode. What is left: making `_processes`, the files they read,
     readiness, and who leads; `endpoint` and `nodes`, unless clients find all at `_client_ports`, one of each node."""
 
     # Stop all nodes at once, within so much time; None: one after the other.
@@ -50,6 +50,9 @@ class LocalCluster:
         """A node that works in a directory of its own among the data."""
         log, directory = self._logs / f"{name}.log", self._directory / name
         return kind(name, command, log, directory, env, self._confinement)
+
+    def start(self) -> None:
+        self._start_processes()
 
     def _start_processes(self, some: Sequence[ServerProcess] | None = None) -> None:
         """All of them, or these: where they are not running. After a kill the others still do."""

@@ -7,6 +7,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.kit.http_reader import MISREAD, read_json
@@ -66,6 +67,7 @@ class NodeByNodeProbe(ABC):
 
     def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...]) -> None:
         self._endpoint, self._nodes = endpoint, nodes
+        self._kept: dict[str, Any] = {}  # connections by subject, of those that keep them
 
     @abstractmethod
     def _of(self, subject: str, urls: Mapping[str, str]) -> list[Reading]:

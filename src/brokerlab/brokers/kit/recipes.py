@@ -4,6 +4,7 @@ that a lock file names, in the cache."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,12 +169,17 @@ class FromWheel(ServerRecipe):
 
 @dataclass(frozen=True)
 class FromDebian(ServerRecipe):
-    """`programs` is /usr/bin/`program` in the packages' private root, unless a subclass wants more."""
+    """`programs` is `program` in `directory` of the packages' private root, unless a subclass wants more."""
 
     packages: tuple[str, ...]  # the first has the version
     lock_file: Path
     majors: tuple[int, ...]  # versions that will do
     only_suite: str | None = None  # where no other suite has them
+    directory: str = "usr/bin"  # of the program
+    links: Mapping[str, str] = field(
+        default_factory=dict
+    )  # that packages make when they are installed in earnest -> target
+    parts_told: Mapping[str, str] = field(default_factory=dict)  # what else it consists of -> package
 
     def release(self) -> DebianRelease:
         from brokerlab.install.debian import DebianRelease
@@ -183,8 +189,8 @@ class FromDebian(ServerRecipe):
 
     def programs_in(self, root: DebianRoot) -> Any:
         """None where something is missing."""
-        program = root.path / "usr" / "bin" / self.program
-        return program if program.is_file() else None
+        program = root.path / self.directory / self.program
+        return program if program.is_file() and all((root.path / link).is_file() for link in self.links) else None
 
     def fetched(self) -> Found | None:
         from brokerlab.install.debian import installed_debian
@@ -196,7 +202,8 @@ class FromDebian(ServerRecipe):
         return Found(programs, root.version(self.packages[0]), self.reason(root), root.path)
 
     def reason(self, root: DebianRoot) -> str:
-        return f"from Debian {root.suite}, in a private root"
+        parts = [f"{name} {root.version(package)}" for name, package in self.parts_told.items()]
+        return f"from Debian {root.suite}, in a private root" + (f", with {' and '.join(parts)}" if parts else "")
 
     def impossible(self) -> str | None:
         from brokerlab.install.debian import debian_problem
@@ -210,6 +217,9 @@ class FromDebian(ServerRecipe):
 
     def prepare(self, root: DebianRoot) -> None:
         """What an installation needs besides its files."""
+        for link, target in self.links.items():
+            if not (root.path / link).exists():
+                (root.path / link).symlink_to(target)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from brokerlab.brokers.contract import Capabilities
 from brokerlab.brokers.kit.front_door import FrontDoor, Parts
 from brokerlab.brokers.kit.recipes import Shipped
@@ -22,5 +20,5 @@ BROKER = FrontDoor(
         acknowledgement="the message is in the memory of the one server process; it ends with that process",
     ),
     recipe=Shipped(broker="memory", version="1"),
-    parts=replace(Parts.called("Memory"), figures_at={"control": ("", "{address}")}),
+    parts=Parts.called("Memory", figures_at={"control": ("", "{address}")}),
 )

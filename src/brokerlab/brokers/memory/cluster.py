@@ -34,9 +34,6 @@ class MemoryCluster(LocalCluster):
     def arguments(cell: CellPlan) -> list[str]:
         return size_arguments(cell.broker_settings)
 
-    def start(self) -> None:
-        self._processes[0].start()
-
     def wait_ready(self, deadline_mono_ns: int) -> None:
         self._wait("an acknowledged write", self._acknowledges, deadline_mono_ns, every_s=0.02)
 

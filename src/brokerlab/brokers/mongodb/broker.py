@@ -33,11 +33,5 @@ BROKER = FrontDoor(
         },
     ),
     recipe=RECIPE,
-    parts=Parts(
-        cluster="cluster:mongodb_cluster",
-        admin="admin:MongodbAdmin",
-        producer="drivers:MongodbProducer",
-        consumer="drivers:MongodbConsumer",
-        probe="admin:MongodbProbe",
-    ),
+    parts=Parts.called("Mongodb", cluster="cluster:cluster_for", producer="drivers", consumer="drivers", probe="admin"),
 )

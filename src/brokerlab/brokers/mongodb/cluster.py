@@ -9,9 +9,9 @@ from urllib.parse import quote
 from brokerlab.brokers.contract import NodeInfo
 from brokerlab.brokers.kit.database import Database
 from brokerlab.brokers.kit.database_cluster import DatabaseCluster, loopback_settings
+from brokerlab.brokers.kit.database_settings import server_settings
 from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet, write_private
 from brokerlab.brokers.mongodb.admin import MongodbAdmin
-from brokerlab.brokers.mongodb.settings import postgresql_settings
 from brokerlab.model.plan import CellPlan, Endpoint
 from brokerlab.processes.process import inherited_environment
 
@@ -24,7 +24,7 @@ EXTENSION = {
 }
 
 
-def mongodb_cluster(
+def cluster_for(
     cell: CellPlan, programs: Path | tuple[Path, Path], directory: Path, logs: Path
 ) -> MongodCluster | FerretdbCluster:
     """See mongodb.install for `programs`."""
@@ -54,9 +54,6 @@ class MongodCluster(LocalCluster):
         command += [word for name, value in cell.broker_settings.items() for word in (f"--{name}", value)]
         self._processes = [self._server(MONGOD, command, inherited_environment(cell.security))]
 
-    def start(self) -> None:
-        self._start_processes()
-
     def wait_ready(self, deadline_mono_ns: int) -> None:
         self._wait("an acknowledged write", lambda: _is_written(self.endpoint(), self._cell), deadline_mono_ns)
 
@@ -64,8 +61,8 @@ class MongodCluster(LocalCluster):
 class FerretdbCluster(DatabaseCluster):
     """One node of two processes, of which FerretDB stops first; see brokers.contract.Cluster."""
 
-    def __init__(self, cell: CellPlan, postgresql: Path, ferretdb: Path, directory: Path, logs: Path) -> None:
-        super().__init__(cell, postgresql, directory, logs, ports=3)
+    def __init__(self, cell: CellPlan, postgres: Path, ferretdb: Path, directory: Path, logs: Path) -> None:
+        super().__init__(cell, postgres.parent, directory, logs, ports=3)
         self._ferretdb = ferretdb
         self._port, self._metrics_port, self._database_port = self._held.numbers
         self._behind = f"{HOST}:{self._database_port}"
@@ -77,7 +74,7 @@ class FerretdbCluster(DatabaseCluster):
         if not home.exists():  # else it is started again, with what it had stored
             self._make_database(DATABASE)
             with (home / "postgresql.conf").open("a") as out:
-                out.write(loopback_settings(self._database_port, EXTENSION | postgresql_settings(self._cell)))
+                out.write(loopback_settings(self._database_port, EXTENSION | server_settings(self._cell)))
         ferretdb = self._server(FERRETDB, self._ferretdb_command(), inherited_environment(self._cell.security))
         self._processes = [ferretdb, self._database(DATABASE)]
         self._start_processes()

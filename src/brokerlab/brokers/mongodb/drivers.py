@@ -11,11 +11,10 @@ from pymongo.errors import ConnectionFailure, DocumentTooLarge, OperationFailure
 
 from brokerlab.brokers.kit.blocking import Batch, BlockingProducer, Told
 from brokerlab.brokers.kit.database_settings import LeaseSettings
+from brokerlab.brokers.kit.fine import fine_if
 from brokerlab.brokers.kit.leasing import Leased, LeasingConsumer
-from brokerlab.brokers.mongodb.connection import REFUSALS, Document
 from brokerlab.brokers.mongodb.outcomes import told_of
-from brokerlab.brokers.mongodb.queues import Identities, Queues
-from brokerlab.errors import BrokerError
+from brokerlab.brokers.mongodb.queues import REFUSALS, Document, Identities, Queues
 from brokerlab.model.blocks import ACKNOWLEDGED, UNKNOWN
 from brokerlab.model.plan import AgentPlan
 
@@ -40,7 +39,7 @@ class MongodbProducer(BlockingProducer):
         destination = self._destinations[number]
         try:
             groups = len(self._queues.groups(destination))
-        except (PyMongoError, BrokerError) as e:  # nothing was sent; a lost connection is unknown all the same
+        except (PyMongoError, LookupError) as e:  # nothing was sent; a lost connection is unknown all the same
             return [batch.told(UNKNOWN, type(e).__name__)]
         documents: list[Document] = [
             {"_id": identity, "n": 0, "c": 0, "m": payload}
@@ -54,7 +53,7 @@ class MongodbProducer(BlockingProducer):
         return [batch.told(ACKNOWLEDGED)]
 
     def _disconnect(self) -> None:
-        self._queues.client.close()
+        self._queues.close()
 
 
 class MongodbConsumer(LeasingConsumer):
@@ -66,24 +65,21 @@ class MongodbConsumer(LeasingConsumer):
     def __init__(self, plan: AgentPlan, number: int) -> None:
         assert plan.group is not None
         self._queues = Queues(plan.endpoint, f"{plan.agent}-{number}", plan)
-        with REFUSALS.at(plan.endpoint, self._queues.client.close):
+        with REFUSALS.at(plan.endpoint, self._queues.close):
             self._collections = [self._queues.of_group(destination, plan.group) for destination in plan.destinations]
         super().__init__(plan, number, len(self._collections))
 
     def _take(self, queue: int, most: int) -> list[Leased]:  # noqa: ARG002 - one at a time
         now_ms, collection = time.time_ns() // 1_000_000, self._collections[queue]
         due, order = {"n": {"$lte": now_ms}}, [("_id", pymongo.ASCENDING)]
-        try:
+        found = None
+        with fine_if(OperationFailure, lambda e: e.code == WRITE_CONFLICT):  # another consumer was faster
             if self._automatic:
                 found = collection.find_one_and_delete(due, sort=order)
             else:
                 again_ms = now_ms + max(1, self._settings.visibility_ns // 1_000_000)
                 lease, after = {"$set": {"n": again_ms}, "$inc": {"c": 1}}, pymongo.ReturnDocument.AFTER
                 found = collection.find_one_and_update(due, lease, sort=order, return_document=after)
-        except OperationFailure as e:
-            if e.code != WRITE_CONFLICT:  # another consumer was faster
-                raise
-            found = None
         return [] if found is None else [Leased(found["_id"], found["m"], found["c"] > 1)]
 
     def _delete(self, queue: int, identities: Sequence[Hashable]) -> None:
@@ -96,4 +92,4 @@ class MongodbConsumer(LeasingConsumer):
         self._collections[queue].update_many({"_id": {"$in": identities}}, {"$set": {"n": 0}})
 
     def _disconnect(self) -> None:
-        self._queues.client.close()
+        self._queues.close()

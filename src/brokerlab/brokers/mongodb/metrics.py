@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brokerlab.brokers.kit.database_metrics import STATISTICS
+from brokerlab.brokers.kit.database_metrics import statistics
 from brokerlab.model.watched import Field, Sample, WatchedMetric
 
 FERRETDB = (
@@ -15,11 +15,7 @@ MONGOD = tuple(
     WatchedMetric(f"{name}s_total", "1", Field(name, "opcounters"), f"{name}s")
     for name in ("insert", "update", "delete", "command")
 )
-BEHIND = tuple(
-    STATISTICS[name]
-    for name in (
-        "connections", "commits_total", "rollbacks_total", "rows_inserted_total", "rows_updated_total",
-        "rows_deleted_total", "wal_bytes_total",
-    )
-)  # fmt: skip
+BEHIND = statistics(
+    "connections commits_total rollbacks_total rows_inserted_total rows_updated_total rows_deleted_total wal_bytes_total"
+)
 METRICS = (*FERRETDB, *MONGOD, *BEHIND)

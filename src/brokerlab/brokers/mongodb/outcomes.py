@@ -19,7 +19,7 @@ ERRORS = OutcomeTable(
 )
 # Codes of refusals that leave nothing behind. Any other may come after the write, as FerretDB's InternalError (1) does
 # when it loses its database.
-REFUSALS = {
+REFUSED = {
     2: "BadValue", 9: "FailedToParse", 13: "Unauthorized", 14: "TypeMismatch", 18: "AuthenticationFailed",
     59: "CommandNotFound", 73: "InvalidNamespace", 121: "DocumentValidationFailure", 10107: "NotWritablePrimary",
     10334: "BSONObjectTooLarge", 13435: "NotPrimaryNoSecondaryOk", 11000: "DuplicateKey",
@@ -33,8 +33,8 @@ def told_of(error: Exception, batch: Batch, *, first: bool, last: bool) -> list[
     refused = (details.get("writeErrors") or [{}])[0]  # inserts end at the first that is refused
     code = refused.get("code", error.code if isinstance(error, OperationFailure) else None)
     kind = type(error).__name__
-    surely = code in REFUSALS or ERRORS.of(kind) == REJECTED
-    kind += "" if code is None else f" {REFUSALS.get(code, code)}"
+    surely = code in REFUSED or ERRORS.of(kind) == REJECTED
+    kind += "" if code is None else f" {REFUSED.get(code, code)}"
     if not surely or details.get("writeConcernErrors"):
         return [batch.told(UNKNOWN, kind)]
     numbers, stored = batch.numbers(), int(refused.get("index", 0))

@@ -28,12 +28,6 @@ def write_concern(level: Durability, given: Mapping[str, str]) -> dict[str, str]
     return {"w": given.get("w", w), "j": given.get("j", j)}
 
 
-def postgresql_settings(cell: CellPlan) -> dict[str, str]:
-    """What goes into postgresql.conf: the level's, then the workload's own."""
-    commit = "on" if wants_fsync(cell.durability) else "off"
-    return {"synchronous_commit": commit, "fsync": "on", **database.SERVER_DEFAULTS, **cell.broker_settings}
-
-
 def by_write_concern(asked: Mapping[str, str], members: int | None) -> ComputedDurability:
     """MongoDB: `members` of the replica set, 1 without one; None where they are not known yet."""
     replicated = asked["w"] != "1" and members != 1
@@ -43,14 +37,9 @@ def by_write_concern(asked: Mapping[str, str], members: int | None) -> ComputedD
 
 def by_commit(reported: Mapping[str, str]) -> ComputedDurability:
     """FerretDB: it hands no write concern on, so that only PostgreSQL's own settings count. Nothing known: the weakest."""
-    commit, fsync = reported.get("synchronous_commit"), reported.get("fsync")
-    because = {
-        "server": "FerretDB, which ignores the write concern",
-        "synchronous_commit": commit or "unknown, counted as off; endpoint option postgresql",
-        "fsync": fsync or "unknown, counted as off",
-    }
-    level = database.commit_level(commit or "off", waits_for_standby=False, fsync=fsync == "on")
-    return ComputedDurability(level, because)
+    found, server = database.commit_durability(reported), "FerretDB, which ignores the write concern"
+    server += "" if reported else "; the endpoint option postgresql tells more"
+    return ComputedDurability(found.level, {"server": server, **found.because})
 
 
 def planned_durability(cell: CellPlan) -> ComputedDurability:
@@ -58,18 +47,15 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
     concern = write_concern(cell.durability, cell.client_settings)
     if cell.endpoint:
         return by_write_concern(concern, None)
-    return by_write_concern(concern, 1) if RECIPE.preferred() is not None else by_commit(postgresql_settings(cell))
+    return by_write_concern(concern, 1) if RECIPE.preferred() is not None else by_commit(database.server_settings(cell))
 
 
 def problems(cell: CellPlan) -> list[CellProblem]:
     """Everything in the cell that neither server can do, or that the one at hand cannot."""
     if cell.endpoint:
         return setting_problems(cell, {}, CLIENT)
-    mongod = RECIPE.preferred() is not None
-    found = setting_problems(cell, MONGOD if mongod else POSTGRESQL, CLIENT)
-    if cell.security is not None and mongod:
-        said = "a mongod on PATH is started without security; give the address of one that has it with --endpoint"
-        found.append(CellProblem(("security",), said))
-    elif cell.security is not None:
-        found += database.user_problems(cell.security)
-    return found
+    if RECIPE.preferred() is None:
+        return setting_problems(cell, POSTGRESQL, CLIENT) + database.user_problems(cell)
+    said = "a mongod on PATH is started without security; give the address of one that has it with --endpoint"
+    security = [] if cell.security is None else [CellProblem(("security",), said)]
+    return setting_problems(cell, MONGOD, CLIENT) + security

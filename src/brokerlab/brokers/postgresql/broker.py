@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from brokerlab.brokers.contract import Capabilities
 from brokerlab.brokers.kit.durability import ALL_LEVELS, ONE_NODE_LEVELS
 from brokerlab.brokers.kit.front_door import FrontDoor, Parts
@@ -25,5 +23,5 @@ BROKER = FrontDoor(
         endpoint_options={"database": "the database to use", "user": "user name where no password is given"},
     ),
     recipe=RECIPE,
-    parts=replace(Parts.called("Postgresql"), figures_at={"address": ("", "{address}")}),
+    parts=Parts.called("Postgresql", figures_at={"address": ("", "{address}")}),
 )

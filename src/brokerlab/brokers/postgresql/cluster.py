@@ -71,7 +71,7 @@ class PostgresqlCluster(DatabaseCluster):
         self._wait("every node answers", self._answers, deadline_mono_ns)
         if len(self._names) > 1:
             self._wait("every standby follows the primary", self._replicates, deadline_mono_ns)
-        write = f"a write with synchronous_commit {self._settings.synchronous_commit}"
+        write = f"a write with synchronous_commit {self._settings['synchronous_commit']}"
         self._wait(write, self._acknowledges, deadline_mono_ns)
 
     def _answers(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from brokerlab.brokers.kit.certificates import Certificates
 from brokerlab.brokers.kit.database_cluster import loopback_settings, quoted
-from brokerlab.brokers.postgresql.settings import ServerSettings
+from brokerlab.brokers.postgresql.settings import STANDBYS
 
 AUTHENTICATION_TLS = "hostssl all,replication all 127.0.0.1/32 scram-sha-256\n"
 AUTHENTICATION_PASSWORD = "host all,replication all 127.0.0.1/32 scram-sha-256\n"
@@ -18,18 +19,15 @@ def standby_name(number: int) -> str:
     return f"s{number}"
 
 
-def server_file(port: int, settings: ServerSettings, standbys: int, certificates: Certificates | None) -> str:
+def server_file(port: int, settings: Mapping[str, str], standbys: int, certificates: Certificates | None) -> str:
     """What is added to postgresql.conf; the same on primary and standbys, but for the port."""
-    values = {
-        "fsync": settings.fsync,
-        "synchronous_commit": settings.synchronous_commit,
-        **settings.others,
-    }
+    values = dict(settings)
+    synchronous = int(values.pop(STANDBYS))
     if standbys:
         values |= {"wal_level": "replica", "hot_standby": "on", "max_wal_senders": "10", "wal_keep_size": "256MB"}
-    if settings.synchronous_standbys:
+    if synchronous:
         names = ", ".join(standby_name(number) for number in range(2, standbys + 2))
-        values["synchronous_standby_names"] = f"ANY {settings.synchronous_standbys} ({names})"
+        values["synchronous_standby_names"] = f"ANY {synchronous} ({names})"
     if certificates is not None:
         values |= {
             "ssl": "on",

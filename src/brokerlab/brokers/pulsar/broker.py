@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from brokerlab.brokers.contract import Capabilities, TestHints
@@ -33,8 +32,8 @@ BROKER = FrontDoor(
         },
     ),
     recipe=FromMaven(broker="pulsar", version="4.2.4", lock_file=Path(__file__).with_name("pulsar.lock")),
-    parts=replace(
-        Parts.called("Pulsar"),
+    parts=Parts.called(
+        "Pulsar",
         figures_at={"broker": ("web", "http://{host}:8080"), "bookie": ("bookies", "")},
     ),
     native=NativePath("native", "NativeProducer", "NativeConsumer", speaks_tls=False, limits="limit"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from brokerlab.brokers.contract import Capabilities, TestHints
 from brokerlab.brokers.kit.front_door import FrontDoor, Parts
 from brokerlab.brokers.rabbitmq.install import RECIPE
@@ -41,8 +39,8 @@ def _front_door(kind: Kind) -> FrontDoor:
             endpoint_options={"management": _MANAGEMENT, **(streams if is_stream else {})},
         ),
         recipe=RECIPE,
-        parts=replace(
-            Parts.called("Rabbit"),
+        parts=Parts.called(
+            "Rabbit",
             producer=producer,
             consumer=consumer,
             figures_at={"prometheus": ("prometheus", "http://{host}:15692/metrics")},

@@ -56,9 +56,6 @@ class RabbitRecipe(FromDebian):
             return None
         return Programs(server, erlang, epmd)
 
-    def reason(self, root: DebianRoot) -> str:
-        return f"from Debian {root.suite} packages, Erlang {root.version('erlang-base')}"
-
     def prepare(self, root: DebianRoot) -> None:
         """Erlang's start scripts name the place they were packaged for."""
         erlang = root.path / "usr/lib/erlang"
@@ -74,6 +71,7 @@ RECIPE = RabbitRecipe(
     packages=("rabbitmq-server",),
     lock_file=Path(__file__).with_name("rabbitmq.lock"),
     majors=(4,),
+    parts_told={"Erlang": "erlang-base"},
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from brokerlab.brokers.contract import Capabilities, TestHints
@@ -38,7 +37,7 @@ def _front_door(product: str, version: str, majors: tuple[int, ...], *, clustere
             lock_file=Path(__file__).with_name(f"{server}.lock"),
             majors=majors,
         ),
-        parts=replace(Parts.called("Redis"), figures_at={"redis": ("", "{address}")}),
+        parts=Parts.called("Redis", figures_at={"redis": ("", "{address}")}),
         test_hints=TestHints(slow_to_start=clustered, taken_port_in_every_run=quick),
     )
 

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "contract"))
 from contract_load import cell_for
 
 from brokerlab.brokers.mongodb.broker import BROKER
-from brokerlab.brokers.mongodb.cluster import mongodb_cluster
+from brokerlab.brokers.mongodb.cluster import cluster_for
 from brokerlab.model.plan import Durability, Security
 
 
@@ -47,7 +47,7 @@ def test_a_mongod_is_taken_where_it_is_preferred(mongod: Path, monkeypatch: pyte
 
 def test_a_mongod_is_started_on_loopback_with_its_settings(mongod: Path, tmp_path: Path) -> None:
     cell = cell_for("mongodb", 1, Durability.L4, broker_settings={"wiredTigerCacheSizeGB": "0.5"})
-    cluster = mongodb_cluster(cell, mongod, tmp_path / "data", tmp_path / "logs")
+    cluster = cluster_for(cell, mongod, tmp_path / "data", tmp_path / "logs")
     cluster.start()
     try:
         (node,) = cluster.nodes()

@@ -11,9 +11,10 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "contract"))
 from contract_load import cell_for
 
 from brokerlab.brokers.kit.database_cluster import loopback_settings
+from brokerlab.brokers.kit.database_settings import server_settings
 from brokerlab.brokers.mongodb.broker import BROKER
 from brokerlab.brokers.mongodb.cluster import EXTENSION
-from brokerlab.brokers.mongodb.settings import by_commit, by_write_concern, postgresql_settings, write_concern
+from brokerlab.brokers.mongodb.settings import by_commit, by_write_concern, write_concern
 from brokerlab.model.plan import CellPlan, Durability, Security
 
 L1, L2, L3, L4 = Durability
@@ -32,7 +33,7 @@ def nothing_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_we_set_leads_to_the_level_asked_for(level: Durability) -> None:
     assert BROKER.problems(cell(level)) == []
     assert BROKER.planned_durability(cell(level)).level == level
-    assert by_commit(postgresql_settings(cell(level))).level == level
+    assert by_commit(server_settings(cell(level))).level == level
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_settings_of_a_server_of_ours_cannot_be_given_to_one_that_runs_already()
 
 
 def test_the_database_listens_on_loopback_only() -> None:
-    text = loopback_settings(5433, EXTENSION | postgresql_settings(cell(L4)))
+    text = loopback_settings(5433, EXTENSION | server_settings(cell(L4)))
     assert "listen_addresses = '127.0.0.1'" in text
     assert "unix_socket_directories = ''" in text
     assert "synchronous_commit = 'off'" in text
