@@ -86,7 +86,7 @@ class LocalCluster:
         """Each node with the one place where its figures are read."""
         return self._nodes_at([{kind: url} for url in urls])
 
-    def _nodes_at(self, urls: Sequence[Mapping[str, str]]) -> tuple[NodeInfo, ...]:
+    def _nodes_at(self, urls: Sequence[dict[str, str]]) -> tuple[NodeInfo, ...]:
         """Each node with the places where its figures are read."""
         return tuple(NodeInfo(p.name, p.pid, own) for p, own in zip(self._processes, urls, strict=True))
 
