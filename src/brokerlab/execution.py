@@ -29,6 +29,7 @@ from brokerlab.model.environment import CellEnvironment, ClockPair, DurabilityFa
 from brokerlab.model.execution_id import ExecutionId
 from brokerlab.model.listener import RunListener
 from brokerlab.model.plan import AgentPlan, CellPlan, Endpoint, Phase, RunPlan
+from brokerlab.probes.plan import RestartedNode
 from brokerlab.results.directory import RunDirectory
 from brokerlab.secrets import redacted, redacted_settings
 from brokerlab.take_down import TakeDown, delete_destinations, deletion_by_hand
@@ -85,6 +86,7 @@ class Execution:
         self._agents = Agents(self._logs, self._watch, self._live)
         self._probe: TalkingProcess | None = None
         self._faults: Injection | None = None
+        self._pids: dict[str, int] = {}  # of the nodes
         self._lines: dict[str, dict[str, Any]] = {}
         self._live_lines = LiveLines(directory.live_lines(execution))
         self._facts = CellEnvironment(broker=cell.broker, nodes=cell.nodes)
@@ -179,8 +181,7 @@ class Execution:
         else:
             held = self._start_cluster(down)
         self._held, self._cluster = held, held.cluster
-        for node in held.cluster.nodes():
-            self._journal.add(events.NodeStarted(pid=node.pid), source=node.name)
+        self._note_nodes()
         self._note_applied()
         return held.cluster.endpoint()
 
@@ -218,8 +219,24 @@ class Execution:
 
     def _plan_faults(self, destinations: tuple[str, ...]) -> None:
         if self._cell.faults and self._cluster is not None:
-            self._faults = Injection(self._cell, self._cluster, destinations[0], self._journal.add)
+            self._faults = Injection(self._cell, self._cluster, destinations[0], self._note_fault)
             self._faults.check()
+
+    def _note_fault(self, event: events.Event) -> None:
+        """Into the journal; where a fault's end has started processes again, those are watched from then on."""
+        self._journal.add(event)
+        if isinstance(event, events.FaultEnded):
+            self._note_nodes()
+
+    def _note_nodes(self) -> None:
+        """Node processes that have not been noted yet: into the journal, and to the probe where there is one already."""
+        for node in () if self._cluster is None else self._cluster.nodes():
+            if self._pids.get(node.name) == node.pid:
+                continue
+            self._pids[node.name] = node.pid
+            self._journal.add(events.NodeStarted(pid=node.pid), source=node.name)
+            if self._probe is not None:
+                self._probe.write_line(RestartedNode(name=node.name, pid=node.pid).model_dump_json())
 
     def _load(self, endpoint: Endpoint) -> Facts:
         cell = self._cell

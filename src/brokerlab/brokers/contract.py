@@ -41,7 +41,8 @@ class Capabilities:
     positions: bool = True  # deliveries carry the broker's own offset
     keys: bool = False  # a message's key travels with it; that keys choose partitions is so everywhere
     security: tuple[Literal["tls", "password"], ...] = ()  # what of model.plan.Security it can be asked for
-    can_lose_a_node: tuple[int, ...] = ()  # numbers of nodes for which its Cluster is a CanLoseANode
+    can_lose_a_node: tuple[int, ...] = ()  # numbers of nodes of which one may be killed for good
+    can_restart_a_node: bool = True  # its Cluster is a CanRestartANode; then a single node may be killed too
     link_cap: tuple[
         int, ...
     ] = ()  # numbers of nodes with which all its clients connect where Endpoint says, and only there
@@ -326,7 +327,7 @@ class PlansDurability(Protocol):
 
 @runtime_checkable
 class CanLoseANode(Protocol):
-    """Optional power of a replicated Cluster: to lose one node on purpose while it is loaded."""
+    """Optional power of a Cluster: to lose one node on purpose while it is loaded."""
 
     def leading_node(self, destination: str) -> str:
         """The name of the node that takes writes for (the first partition of) this destination now, asked of the
@@ -335,6 +336,15 @@ class CanLoseANode(Protocol):
     def kill_node(self, name: str) -> None:
         """SIGKILL through the process's handle, with whatever belongs to that node. `dead_nodes` does not name it
         afterwards: it was no accident. Raises KeyError for a name that `nodes` does not have."""
+
+
+@runtime_checkable
+class CanRestartANode(CanLoseANode, Protocol):
+    """Optional power of such a Cluster: to start a node again that was killed."""
+
+    def restart_node(self, name: str) -> None:
+        """Start what `kill_node` ended, with the same command, files and data. Returns at once: it may take seconds until
+        the node answers. `nodes` has the new process afterwards, and `dead_nodes` names it again if it ends."""
 
 
 @runtime_checkable

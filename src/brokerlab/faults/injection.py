@@ -1,4 +1,5 @@
-"""Faults in time: a thread waits for each instant, strikes, and then asks the broker until another node has taken over.
+"""Faults in time: a thread waits for each instant, strikes, and then asks the broker until another node has taken over,
+where there is another one.
 
 A thread of the runner, not of an agent: nothing it does or waits for delays a message.
 """
@@ -26,15 +27,16 @@ KINDS: dict[str, Callable[[FaultPlan, Cluster, set[str]], Fault]] = {"kill": Kil
 
 
 class Injection:
-    """The faults of one execution. `dead` names the nodes that died by plan.
+    """The faults of one execution. `dead` names the nodes that died by plan and were not started again.
 
-    Notes FaultBegun, then for each fault that hit a leading node TookOver or NothingTookOver, and FaultEnded for each
-    that does not last; FaultFailed where one did not happen.
+    Notes FaultBegun, then for each fault that hit a leading node of several TookOver or NothingTookOver, and FaultEnded
+    for each that does not last; FaultFailed where one did not happen.
     """
 
     def __init__(self, cell: CellPlan, cluster: Cluster, destination: str, note: Note) -> None:
         self._destination = destination
         self._note = note
+        self._nodes = cell.nodes
         self._measure_ns = round(cell.phases.measure_s * 1e9)
         self.dead: set[str] = set()
         self._planned: Sequence[tuple[FaultPlan, Fault]] = [
@@ -69,8 +71,9 @@ class Injection:
 
     def _run(self, measure_from_ns: int) -> None:
         try:
-            for plan, fault in self._planned:
-                if not self._strike(plan, fault, measure_from_ns):
+            for i, (plan, fault) in enumerate(self._planned):
+                later = [of.at_s - plan.at_s for of, _ in self._planned[i + 1 :]]
+                if not self._strike(plan, fault, measure_from_ns, min(later, default=TAKE_OVER_S)):
                     return
         except Exception as e:
             self._fail(e)
@@ -79,8 +82,9 @@ class Injection:
         self._error = error
         self._note(FaultFailed(text=str(error) or type(error).__name__))
 
-    def _strike(self, plan: FaultPlan, fault: Fault, measure_from_ns: int) -> bool:
-        """One fault from waiting for it to what came of it; False when there was no more time for it."""
+    def _strike(self, plan: FaultPlan, fault: Fault, measure_from_ns: int, next_after_s: float) -> bool:
+        """One fault from waiting for it to what came of it; False when there was no more time for it. Where the node comes
+        back it may lead again itself: then the next fault, `next_after_s` later, does not wait for another leader."""
         at_ns = measure_from_ns + round(plan.at_s * 1e9)
         if not self._wait_until(at_ns - AIM_AHEAD_NS):
             return False
@@ -95,6 +99,7 @@ class Injection:
                 target=plan.target,
                 node=aim.node,
                 leader=aim.leader,
+                nodes=self._nodes,
                 was_leading=aim.was_leading,
                 at_s=plan.at_s,
                 begun_mono_ns=begun_ns,
@@ -104,8 +109,9 @@ class Injection:
         )
         if fault.lasts_s is not None:
             self._endings.append(Ending(lambda: self._end(plan, fault, aim), fault.lasts_s))
-        if aim.was_leading:
-            self._watch_take_over(fault, aim, begun_ns)
+        if aim.was_leading and self._nodes > 1:
+            within_s = TAKE_OVER_S if fault.lasts_s is None else min(TAKE_OVER_S, next_after_s)
+            self._watch_take_over(fault, aim, begun_ns, within_s)
         return True
 
     def _end(self, plan: FaultPlan, fault: Fault, aim: Aim) -> None:
@@ -115,9 +121,9 @@ class Injection:
         except Exception as e:
             self._fail(e)
 
-    def _watch_take_over(self, fault: Fault, aim: Aim, begun_ns: int) -> None:
-        """What took over, or that nothing did within a minute. An execution that ends before leaves it open."""
-        while (within_s := (time.monotonic_ns() - begun_ns) / 1e9) < TAKE_OVER_S:
+    def _watch_take_over(self, fault: Fault, aim: Aim, begun_ns: int, most_s: float) -> None:
+        """What took over, or that nothing did in that time. An execution that ends before leaves it open."""
+        while (within_s := (time.monotonic_ns() - begun_ns) / 1e9) < most_s:
             node = fault.took_over(aim, self._destination)
             if node is not None:
                 after_s = (time.monotonic_ns() - begun_ns) / 1e9

@@ -1,8 +1,9 @@
-"""A node ends from one instant to the next, as with `kill -9`; it stays dead for the rest of the execution."""
+"""A node ends from one instant to the next, as with `kill -9`. It stays dead for the rest of the execution, or its process
+is started again after a while, on what it had written."""
 
 from __future__ import annotations
 
-from brokerlab.brokers.contract import CanLoseANode, Cluster
+from brokerlab.brokers.contract import CanLoseANode, CanRestartANode, Cluster
 from brokerlab.errors import BrokerError, UserError
 from brokerlab.faults.fault import Aim
 from brokerlab.model.plan import KillPlan
@@ -13,14 +14,16 @@ LEADER, FOLLOWER = "leader", "follower"
 class KillNode:
     """See faults.fault.Fault."""
 
-    lasts_s: float | None = None
-
     def __init__(self, plan: KillPlan, cluster: Cluster, dead: set[str]) -> None:
-        """`dead` is shared by all faults of an execution: a node is in it from the moment before it is killed."""
+        """`dead` is shared by all faults of an execution: a node is in it from the moment before it is killed until its
+        process has been started again."""
         if not isinstance(cluster, CanLoseANode):
             raise UserError(
                 "this cluster cannot lose a node on purpose", hint="leave `faults` out, or choose a replicated broker"
             )
+        if plan.restart_after_s is not None and not isinstance(cluster, CanRestartANode):
+            raise UserError("this cluster cannot start a killed node again", hint="leave `restart_after` out")
+        self.lasts_s: float | None = plan.restart_after_s
         self._cluster = cluster
         self._names: tuple[str, ...] = tuple(node.name for node in cluster.nodes())
         self._target = plan.target
@@ -49,7 +52,9 @@ class KillNode:
         self._cluster.kill_node(aim.node)
 
     def end(self, aim: Aim) -> None:
-        """A killed node stays dead."""
+        assert isinstance(self._cluster, CanRestartANode)
+        self._cluster.restart_node(aim.node)
+        self._dead.discard(aim.node)  # last: until its process runs, the watch over the nodes would see the killed one
 
     def took_over(self, aim: Aim, destination: str) -> str | None:
         try:

@@ -143,7 +143,7 @@ def planned_settings(cell: CellPlan) -> PlannedSettings:
         durability_because=dict(broker.planned_durability(cell).because if isinstance(broker, PlansDurability) else {}),
         acknowledgement=broker.capabilities.acknowledgement,
         security=None if cell.security is None else cell.security.description(),
-        faults=[f"{f.kind} {f.target} {f.at_s:g} s into measure" for f in cell.faults],
+        faults=[fault.words() for fault in cell.faults],
         cluster=", ".join(filter(None, ["kept" if cell.cluster_key() else "fresh", cell.machine.words()])),
         driver=cell.driver,
         native_library="available" if not why_not else f"not available: {why_not}",

@@ -42,7 +42,7 @@ class TalkingProcess:
         """Start it, on these cores where any are given, unless `prepare` did, and write its opening line, a plan."""
         if self._process is None:
             self.prepare(extra_env, cores)
-        self._write(opening)
+        self.write_line(opening)
 
     def prepare(self, extra_env: Mapping[str, str] | None = None, cores: tuple[int, ...] = ()) -> None:
         """Start the process alone: it waits for its opening line."""
@@ -79,7 +79,7 @@ class TalkingProcess:
                     self._events.put(Event(self.name, "noise", {"text": line.decode(errors="replace")}))
         self._events.put(Event(self.name, "ended", {"exit_code": self._process.wait()}))
 
-    def _write(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # its end comes as an event
@@ -87,7 +87,7 @@ class TalkingProcess:
             self._process.stdin.flush()
 
     def tell(self, command: str, **facts: Any) -> None:
-        self._write(json.dumps({"command": command, **facts}))
+        self.write_line(json.dumps({"command": command, **facts}))
 
     def let_go(self) -> None:
         """Close its input: it saves and ends by itself."""

@@ -184,6 +184,7 @@ class FaultBegun(_Event):
     target: str
     node: str
     leader: str
+    nodes: int = 0  # of the cluster; 0 before this was written
     was_leading: bool
     at_s: float
     begun_mono_ns: int
@@ -192,7 +193,7 @@ class FaultBegun(_Event):
 
 
 class FaultEnded(_Event):
-    """A fault that does not last until the end of the execution is over."""
+    """A fault that does not last until the end of the execution is over: the node's process has been started again."""
 
     kind: Literal["fault_ended"] = "fault_ended"
     fault: str

@@ -5,6 +5,7 @@ Every duration is in seconds, every size in bytes, every rate in messages a seco
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import Literal
 
@@ -191,11 +192,23 @@ class Security(Frozen):
 
 
 class KillPlan(Frozen):
-    """A node ends from one instant to the next, `at_s` after the beginning of the measure phase, and stays dead."""
+    """A node ends from one instant to the next, `at_s` after the beginning of the measure phase. It stays dead, or its
+    process is started again on the same data `restart_after_s` later."""
 
     kind: Literal["kill"] = "kill"
     target: str  # "leader", "follower" or the name of a node
     at_s: float
+    restart_after_s: float | None = None
+
+    @property
+    def back_s(self) -> float:
+        """When the node's process is started again; infinite where it is not."""
+        return math.inf if self.restart_after_s is None else self.at_s + self.restart_after_s
+
+    def words(self) -> str:
+        """For people: "kill leader 5 s into measure, start it again 2 s later"."""
+        again = "" if self.restart_after_s is None else f", start it again {self.restart_after_s:g} s later"
+        return f"kill {self.target} {self.at_s:g} s into measure{again}"
 
 
 # One thing that goes wrong on purpose, told apart by `kind`. Another kind is another class here, in a union.

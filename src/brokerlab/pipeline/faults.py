@@ -28,6 +28,7 @@ class BegunFault:
     number: int
     fault: str
     node: str
+    nodes: int  # of the cluster; 0 where it was not written
     was_leading: bool
     from_mono_ns: int
     measure_from_mono_ns: int
@@ -51,6 +52,7 @@ def begun_faults(events: Iterable[Row]) -> list[BegunFault]:
                 number=1 + sum((s.cell, s.repeat) == where for s in found),
                 fault=event.fault,
                 node=event.node,
+                nodes=event.nodes,
                 was_leading=event.was_leading,
                 from_mono_ns=event.begun_mono_ns,
                 measure_from_mono_ns=event.measure_from_mono_ns,
@@ -91,6 +93,7 @@ def fault_rows(
                 "number": fault.number,
                 "fault": fault.fault,
                 "node": fault.node,
+                "nodes": fault.nodes,
                 "was_leading": fault.was_leading,
                 "at_s": (fault.from_mono_ns - fault.measure_from_mono_ns) / 1e9,
                 "end_s": None
@@ -111,10 +114,13 @@ def fault_rows(
 
 
 def _take_over(fault: BegunFault, events: Iterable[Row]) -> dict[str, Any]:
-    for row in events:
+    """What took over from the node after this fault and before the next one, which may hit the same node again."""
+    begun = 0
+    for row in sorted(events, key=lambda e: e["at_mono_ns"]):
         if (row["cell"], row["repeat"]) == (fault.cell, fault.repeat):
             event = event_of(row)
-            if isinstance(event, TookOver) and event.fault_node == fault.node:
+            begun += isinstance(event, FaultBegun)
+            if isinstance(event, TookOver) and event.fault_node == fault.node and begun == fault.number:
                 return {"took_over": event.node, "took_over_after_s": event.after_s}
     return {"took_over": "", "took_over_after_s": None}
 

@@ -1,4 +1,5 @@
-"""The probe process: one JSON plan line in, `reading` segments out, until standard input closes or SIGTERM comes.
+"""The probe process: one JSON plan line in, `reading` segments out, until standard input closes or SIGTERM comes. Lines
+after the plan name nodes whose process was started again.
 
 Prints {"event": "ready"} once it samples, and at the end one line with the number of samples and what failed.
 """
@@ -11,12 +12,13 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from brokerlab.errors import BrokerlabError, ExitCode
 from brokerlab.evidence.anchor import held, hold
 from brokerlab.evidence.background import give_way
-from brokerlab.probes.plan import ProbePlan
+from brokerlab.probes.plan import ProbePlan, RestartedNode
 
 SEGMENT_SAMPLES = 2  # a crash loses about two seconds of readings
 
@@ -30,8 +32,22 @@ def _end_of_work() -> list[int]:
     return [sys.stdin.fileno(), reader]
 
 
-def _wait(until_mono_ns: int, ends: list[int]) -> bool:
-    """Wait for the time, True; or for the end of the work, False. What else is typed into us is thrown away."""
+class _Input:
+    """Lines of standard input, unbuffered: what is not read yet stays visible to poll."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._rest = b""
+
+    def lines(self) -> list[bytes] | None:
+        """The whole lines that one read completes; None at the end of the input."""
+        some = os.read(self._number, 4096)
+        *whole, self._rest = (self._rest + some).split(b"\n")
+        return whole if some else None
+
+
+def _wait(until_mono_ns: int, ends: list[int], typed: _Input, tell: Callable[[bytes], None]) -> bool:
+    """Wait for the time, True; or for the end of the work, False. `tell` gets every line that is typed meanwhile."""
     poll = select.poll()  # not select(): file numbers may be above 1023
     for end in ends:
         poll.register(end, select.POLLIN)
@@ -40,8 +56,14 @@ def _wait(until_mono_ns: int, ends: list[int]) -> bool:
         if remaining_ms <= 0:
             return True
         ready = [number for number, _ in poll.poll(remaining_ms)]
-        if ends[1] in ready or (ends[0] in ready and not os.read(ends[0], 4096)):
+        if ends[1] in ready:
             return False
+        if ends[0] in ready:
+            lines = typed.lines()
+            if lines is None:
+                return False
+            for line in lines:
+                tell(line)
 
 
 def watch(plan: ProbePlan, ends: list[int]) -> dict[str, object]:
@@ -69,7 +91,15 @@ def watch(plan: ProbePlan, ends: list[int]) -> dict[str, object]:
     writer.add(reading_columns(plan, [local.read(time.monotonic_ns())]))
     writer.flush()
     print(json.dumps({"event": "ready"}), flush=True)
-    while _wait(next_due_ns(time.monotonic_ns(), interval_ns, plan.clock), ends):
+
+    def tell(line: bytes) -> None:
+        try:
+            local.follow(RestartedNode.model_validate_json(line))
+        except ValueError:  # readings of the others are worth more than an end over it
+            failures["a line that names no node"] = failures.get("a line that names no node", 0) + 1
+
+    typed = _Input(ends[0])
+    while _wait(next_due_ns(time.monotonic_ns(), interval_ns, plan.clock), ends, typed, tell):
         samples += 1
         taken = [local.read(time.monotonic_ns()), *(thread.take() if thread is not None else [])]
         writer.add(reading_columns(plan, taken))

@@ -25,6 +25,10 @@ class PlacementProbe:
         self._calls = 0
         self._family: set[int] = set()
 
+    def follow(self, pid: int) -> None:
+        """The process was started again, as this one."""
+        self._pid, self._calls = pid, 0
+
     def read(self) -> list[Reading]:
         """How many threads may run elsewhere; nothing once the process is gone."""
         if self._calls % self._search_every == 0:

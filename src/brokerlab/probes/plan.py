@@ -23,6 +23,13 @@ class WatchedNode(Frozen):
         return NodeInfo(name=self.name, pid=self.pid, urls=dict(self.urls))
 
 
+class RestartedNode(Frozen):
+    """A line that may follow the plan: the node's process has ended, and this one runs in its place."""
+
+    name: str
+    pid: int
+
+
 class WatchedAgent(Frozen):
     name: str
     pid: int

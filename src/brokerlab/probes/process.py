@@ -53,6 +53,10 @@ class ProcessProbe:
         self._disk_of_the_ended = (0, 0)
         self._at_ns = 0
 
+    def follow(self, pid: int) -> None:
+        """The process was started again, as this one: what its predecessor read and wrote still counts."""
+        self.pid, self._started = pid, None
+
     def read(self, now_ns: int) -> list[Reading]:
         """Readings now; nothing once the process is gone. cpu_cores needs a call before this one."""
         try:
@@ -158,6 +162,12 @@ class ForeignCpu:
         self._known: set[int] = set()
         self._cpu_ns: dict[int, int] = {}
         self._at_ns = 0
+
+    def add(self, root: int) -> None:
+        """A process that was just started, which is known from now on."""
+        self._roots = (*self._roots, root)
+        self._known.add(root)
+        self._cpu_ns.setdefault(root, 0)
 
     def known_cores(self, now_ns: int) -> float | None:
         """Cores used by the known processes since the last call; None the first time."""

@@ -16,7 +16,7 @@ from brokerlab.model.environment import ClockPair
 from brokerlab.probes import host
 from brokerlab.probes.confined import LinkProbe, MemoryProbe, PlacementProbe, ShareProbe
 from brokerlab.probes.endpoint import listening_processes
-from brokerlab.probes.plan import ProbePlan, WatchedAgent, WatchedNode
+from brokerlab.probes.plan import ProbePlan, RestartedNode, WatchedAgent, WatchedNode
 from brokerlab.probes.process import ForeignCpu, ProcessProbe
 from brokerlab.probes.storage import StoredBytes
 
@@ -59,6 +59,13 @@ class LocalProbes:
             except (OSError, ValueError, KeyError, IndexError):  # a /proc file that is missing or looks different here
                 self.failures[name] = self.failures.get(name, 0) + 1
         return Sample(now_ns, readings)
+
+    def follow(self, node: RestartedNode) -> None:
+        """Its limits are those of its name (processes.confinement), so they are watched on as they were."""
+        for probe in (*self._processes, *self._placed):
+            if probe.subject == f"process:{node.name}":
+                probe.follow(node.pid)
+        self._foreign.add(node.pid)
 
     def last(self, now_ns: int) -> Sample:
         """What is stored at the end, however long it takes to find out."""

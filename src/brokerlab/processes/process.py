@@ -41,7 +41,6 @@ class ServerProcess:
     def start(self) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._stopped = False
         enter = die_with_parent if self._confinement is None else self._confinement.entering(self.name)
         env = self.env if self._confinement is None else self._confinement.environment(self.env, self.command)
         with self.log.open("ab") as out:
@@ -55,6 +54,7 @@ class ServerProcess:
                 start_new_session=True,  # Ctrl-C at the terminal reaches the runner only, which then stops us in order
                 preexec_fn=enter,
             )
+        self._stopped = False  # only now: until then a process that was killed must not count as one that died
 
     @property
     def pid(self) -> int:

@@ -46,9 +46,10 @@ class FaultResult(Frozen):
     number: int
     fault: str
     node: str
+    nodes: int = 0  # of its cluster; 0 where it was not written
     was_leading: bool
     at_s: float
-    end_s: float | None = None  # None where it lasts as long as the execution
+    end_s: float | None = None  # of kill, when the node was started again; None where it lasts as long as the execution
     rest_s: float
     took_over: str  # empty where no node did, or none had to
     took_over_after_s: float | None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from brokerlab.brokers.contract import Broker, CellProblem
-from brokerlab.model.plan import CellPlan, ConsumersPlan
+from brokerlab.model.plan import CellPlan, ConsumersPlan, FaultPlan
 from brokerlab.workload.machine import disk_cap_problems
 from brokerlab.workload.tree import SETTINGS, Path
 
+FOLLOWER = "follower"
 SECURITY_WORDS = {"tls": "TLS", "password": "a password"}
 
 Found = Iterator[CellProblem]
@@ -98,21 +99,44 @@ def _of_links(cell: CellPlan, broker: Broker) -> Found:
 
 
 def _of_faults(cell: CellPlan, broker: Broker) -> Found:
-    can = broker.capabilities.can_lose_a_node
+    can, name = broker.capabilities.can_lose_a_node, broker.name
     if not cell.faults:
         return
     if cell.endpoint:
-        yield CellProblem(
-            ("faults",), f"{broker.name} is given with --endpoint: only nodes of a cluster started here can be killed"
-        )
+        said = f"{name} is given with --endpoint: only nodes of a cluster started here can be killed"
+        yield CellProblem(("faults",), said)
+        return
+    if not broker.capabilities.can_restart_a_node and any(f.restart_after_s is not None for f in cell.faults):
+        yield CellProblem(("faults",), f"{name} cannot start a killed node again here: leave restart_after out")
+        return
+    if cell.nodes == 1:
+        yield from _of_one_node(cell, broker)
     elif not can:
-        yield CellProblem(("faults",), f"{broker.name} has no cluster here that can lose a node: leave faults out")
+        yield CellProblem(("faults",), f"{name} has no cluster here that can lose a node: leave faults out")
     elif cell.nodes not in can:
-        nodes = "1 node" if cell.nodes == 1 else f"{cell.nodes} nodes"
         known = " or ".join(map(str, can))
-        yield CellProblem(("faults",), f"{broker.name} with {nodes} cannot lose one: set cluster.nodes to {known}")
-    elif (kills := sum(fault.kind == "kill" for fault in cell.faults)) >= cell.nodes:
-        yield CellProblem(("faults",), f"must leave a node alive: {kills} kills of {cell.nodes} nodes")
+        yield CellProblem(("faults",), f"{name} with {cell.nodes} nodes cannot lose one: set cluster.nodes to {known}")
+    elif (dead := _most_dead(cell.faults)) >= cell.nodes:
+        yield CellProblem(("faults",), f"must leave a node alive: {dead} of {cell.nodes} nodes would be dead at once")
+
+
+def _of_one_node(cell: CellPlan, broker: Broker) -> Found:
+    """It can be killed where it is started again."""
+    can, name = broker.capabilities, broker.name
+    if any(fault.restart_after_s is None for fault in cell.faults):
+        ways = ["set restart_after, to start it again"] if can.can_restart_a_node else []
+        ways += [f"set cluster.nodes to {' or '.join(map(str, can.can_lose_a_node))}"] if can.can_lose_a_node else []
+        ways = ways or ["leave faults out"]
+        yield CellProblem(("faults",), f"{name} with 1 node cannot lose it for good: {', or '.join(ways)}")
+    elif any(fault.target == FOLLOWER for fault in cell.faults):
+        yield CellProblem(("faults",), f"{name} with 1 node has no follower: kill leader")
+    elif _most_dead(cell.faults) > 1:
+        yield CellProblem(("faults",), f"{name} has 1 node: it must be started again before it is killed again")
+
+
+def _most_dead(faults: Sequence[FaultPlan]) -> int:
+    """How many nodes are dead at once, at most; each of these is one of them at the moment of some kill."""
+    return max(sum(of.at_s <= kill.at_s < of.back_s for of in faults) for kill in faults)
 
 
 def _of_security(cell: CellPlan, broker: Broker) -> Found:

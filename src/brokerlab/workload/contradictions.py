@@ -143,15 +143,19 @@ def _of_data_files(payload: Payload, producers: int, folder: FilePath) -> Found:
 
 
 def _of_faults(workload: Workload) -> Found:
-    targets: list[str] = []
+    measure_s = workload.phases.measure
+    planned = [fault.planned() for fault in workload.faults]
     for i, fault in enumerate(workload.faults):
         if workload.producers.messages is not None:
             yield ("faults", i), "cannot be planned with producers.messages: measure may have ended before"
-        if fault.at >= workload.phases.measure:
-            yield ("faults", i, "at"), f"must be before the end of measure ({workload.phases.measure:g} s)"
-        if fault.kill in targets and fault.kill not in ROLES:
+        if fault.at >= measure_s:
+            yield ("faults", i, "at"), f"must be before the end of measure ({measure_s:g} s)"
+        elif fault.restart_after is not None and planned[i].back_s >= measure_s:
+            end = f"must be less than {measure_s - fault.at:g} s: it counts from `at`, and measure ends at {measure_s:g} s"
+            yield ("faults", i, "restart_after"), end
+        others = [of for j, of in enumerate(planned) if (of.at_s, j) < (fault.at, i) and of.back_s > fault.at]
+        if fault.kill not in ROLES and any(of.target == fault.kill for of in others):
             yield ("faults", i, "kill"), "names a node that is dead by then"
-        targets.append(fault.kill)
 
 
 def _of_consumers(workload: Workload) -> Found:

@@ -229,9 +229,12 @@ class KillFault(Frozen):
         pattern=r"^[a-z][a-z0-9-]*$", description="Node to end with SIGKILL: leader, follower, or a node's name."
     )
     at: Seconds = Field(ge=0, description="When, after the beginning of measure.")
+    restart_after: Seconds | None = Field(
+        None, ge=0, description="Start its process again so long after, on the same data (default: it stays dead)."
+    )
 
     def planned(self) -> KillPlan:
-        return KillPlan(target=self.kill, at_s=self.at)
+        return KillPlan(target=self.kill, at_s=self.at, restart_after_s=self.restart_after)
 
 
 Fault = KillFault  # told apart by the first key; another kind is another class, in a union

@@ -76,6 +76,7 @@ phases:
 # faults:                       # what goes wrong on purpose
 #   - kill: leader              # SIGKILL; or follower, or a node's name such as nats-2
 #     at: 10s                   # after the beginning of measure
+#     restart_after: 2s         # start it again on the same data; with it, a cluster of 1 node can be killed too
 
 # sweep:                        # one cell for each combination, besides brokers
 #   producers.rate: [5_000/s, 10_000/s, 20_000/s]

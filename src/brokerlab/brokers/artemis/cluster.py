@@ -89,7 +89,7 @@ class ArtemisCluster(JavaCluster):
     def nodes(self) -> tuple[NodeInfo, ...]:
         return self._node_infos("jolokia", self._urls)
 
-    def leading_node(self, destination: str) -> str:
+    def _leading_node(self, destination: str) -> str:
         ((pair, (first,)),) = by_pair(self.endpoint(), [QueueName("", destination, 0)])
         beans = Beans(pair)
         if first.address not in beans.addresses(destination):

@@ -149,7 +149,7 @@ class KafkaCluster(LocalCluster):
         jmx = {"jmx": f"127.0.0.1:{self._jmx_ports[layout.name]}"} if self._jmx_ports else {}
         return {"jolokia": f"http://127.0.0.1:{layout.jolokia_port}/jolokia/", **jmx}
 
-    def leading_node(self, destination: str) -> str:
+    def _leading_node(self, destination: str) -> str:
         """Asked of the cluster's metadata: the leader of the destination's first partition."""
         return f"kafka-{leader_of(self.endpoint(), destination)}"
 

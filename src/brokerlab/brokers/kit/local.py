@@ -12,6 +12,7 @@ from typing import ClassVar
 from brokerlab.brokers.contract import Admin, LinkInfo, NodeInfo
 from brokerlab.brokers.kit.certificates import Certificates, certificate_files, make_certificates
 from brokerlab.errors import BrokerError
+from brokerlab.lifeline import from_lasting_thread
 from brokerlab.model.plan import CellPlan, Endpoint, Security
 from brokerlab.processes.confinement import Confinement
 from brokerlab.processes.links import CappedLinks
@@ -25,8 +26,9 @@ _TRIAL = "brokerlab_ready"
 
 
 class LocalCluster:
-    """A part of brokers.contract.Cluster and CanLoseANode. What is left: making `_processes`, the files they read,
-    readiness, and who leads; `endpoint` and `nodes`, unless clients find all at `_client_ports`, one of each node."""
+    """A part of brokers.contract.Cluster and CanRestartANode. What is left: making `_processes`, the files they read,
+    readiness, and who leads where there are several nodes; `endpoint` and `nodes`, unless clients find all at
+    `_client_ports`, one of each node."""
 
     # Stop all nodes at once, within so much time; None: one after the other.
     stop_together_s: ClassVar[float | None] = None
@@ -113,8 +115,25 @@ class LocalCluster:
     def links(self) -> tuple[LinkInfo, ...]:
         return self._links.infos()
 
+    def leading_node(self, destination: str) -> str:
+        """A single node leads everything, also while it does not answer."""
+        return self._processes[-1].name if self._cell.nodes == 1 else self._leading_node(destination)
+
+    def _leading_node(self, destination: str) -> str:
+        """Asked of the broker, where there are several nodes."""
+        raise NotImplementedError
+
     def kill_node(self, name: str) -> None:
-        {p.name: p for p in self._processes}[name].kill()
+        for process in self._processes_of(name):
+            process.kill()
+
+    def restart_node(self, name: str) -> None:
+        """Its processes alone: `start` writes files, and some brokers' begins with new data."""
+        from_lasting_thread(lambda: self._start_processes(self._processes_of(name)))
+
+    def _processes_of(self, name: str) -> Sequence[ServerProcess]:
+        """What a node consists of, in order of starting. Raises KeyError for a name that no node has."""
+        return [{p.name: p for p in self._processes}[name]]
 
     def log_tail(self, lines: int = 20, of: Collection[str] = ()) -> str:
         return tails(self._processes, lines, of)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from brokerlab.brokers.kit.database_settings import server_settings
 from brokerlab.brokers.kit.local import HOST, LocalCluster, not_yet, write_private
 from brokerlab.brokers.mongodb.admin import MongodbAdmin
 from brokerlab.model.plan import CellPlan, Endpoint
-from brokerlab.processes.process import inherited_environment
+from brokerlab.processes.process import ServerProcess, inherited_environment
 
 FERRETDB, DATABASE, MONGOD = "ferretdb-1", "postgresql-1", "mongod-1"
 READY = "brokerlab_ready"
@@ -108,3 +109,11 @@ class FerretdbCluster(DatabaseCluster):
     def nodes(self) -> tuple[NodeInfo, ...]:
         metrics = f"http://{HOST}:{self._metrics_port}/debug/metrics"
         return self._nodes_at([{"metrics": metrics}, {"postgresql": self._behind}])
+
+    def leading_node(self, destination: str) -> str:  # noqa: ARG002 - one node for all
+        return FERRETDB
+
+    def _processes_of(self, name: str) -> Sequence[ServerProcess]:
+        """Both: FerretDB keeps nothing itself, and its port would stay open without a database behind it."""
+        super()._processes_of(name)
+        return self._processes

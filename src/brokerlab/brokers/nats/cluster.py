@@ -92,9 +92,9 @@ class NatsCluster(LocalCluster):
     def nodes(self) -> tuple[NodeInfo, ...]:
         return self._node_infos("monitoring", self._urls())
 
-    def leading_node(self, destination: str) -> str:
-        """The leader of the destination's stream, asked of a node that runs. A single node leads everything. While the
-        nodes elect one, it is waited for."""
+    def _leading_node(self, destination: str) -> str:
+        """The leader of the destination's stream, asked of a node that runs. While the nodes elect one, it is waited
+        for."""
         running = [i for i, process in enumerate(self._processes) if process.is_running()]
         endpoint = self.endpoint()
         addresses = tuple(endpoint.addresses[i] for i in running)
@@ -121,8 +121,6 @@ class NatsCluster(LocalCluster):
             info = link.api(f"STREAM.INFO.{broker_name(destination)}", seconds=5.0)
         finally:
             link.close(time.monotonic_ns() + 2_000_000_000)
-        if len(self._processes) == 1:
-            return self._processes[0].name
         return str(info.get("cluster", {}).get("leader", ""))
 
 

@@ -71,7 +71,7 @@ class StreamingCluster(LocalCluster):
     def nodes(self) -> tuple[NodeInfo, ...]:
         return self._node_infos("monitoring", self._urls())
 
-    def leading_node(self, destination: str) -> str:  # noqa: ARG002 - one node leads all channels
+    def _leading_node(self, destination: str) -> str:  # noqa: ARG002 - one node leads all channels
         urls = dict(zip(self._processes, self._urls(), strict=True))
         return self._the_leader(lambda process: _role(urls[process]) == "Leader")
 

@@ -107,7 +107,7 @@ class PostgresqlCluster(DatabaseCluster):
             raise OSError(warnings[0])
         return int(row[0]) if row else 0
 
-    def leading_node(self, destination: str) -> str:  # noqa: ARG002 - one primary for all
+    def _leading_node(self, destination: str) -> str:  # noqa: ARG002 - one primary for all
         for i, process in enumerate(self._processes):
             if process.is_running():
                 with contextlib.suppress(OSError):

@@ -171,7 +171,7 @@ class PulsarCluster(LocalCluster):
     def nodes(self) -> tuple[NodeInfo, ...]:
         return tuple(NodeInfo(n.process.name, n.process.pid, n.urls) for n in self._nodes)
 
-    def leading_node(self, destination: str) -> str:
+    def _leading_node(self, destination: str) -> str:
         """The broker that owns the first partition, from a lookup."""
         topic = f"{namespace_of(self._cell.durability)}/{quote(destination, safe='')}-partition-0"
         found = Rest(self.endpoint()).get(f"/lookup/v2/topic/persistent/{topic}")

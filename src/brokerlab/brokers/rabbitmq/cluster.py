@@ -105,7 +105,7 @@ class RabbitCluster(LocalCluster):
     def dead_nodes(self) -> tuple[str, ...]:
         return tuple(p.name for p in (*self._processes, self._epmd) if p.died())
 
-    def leading_node(self, destination: str) -> str:
+    def _leading_node(self, destination: str) -> str:
         admin = RabbitAdmin(self.endpoint(), self._cell)
         try:
             leader = admin.leader(first_queue(admin.queues(destination), destination))

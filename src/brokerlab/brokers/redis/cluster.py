@@ -126,6 +126,6 @@ class RedisCluster(LocalCluster):
                 break
         return found
 
-    def leading_node(self, destination: str) -> str:
+    def _leading_node(self, destination: str) -> str:
         address = find_placement(self.endpoint(), self._clustered).address_of(key_of(destination, 0))
         return self._processes[self._client_ports.index(int(address.rpartition(":")[2]))].name

@@ -111,6 +111,6 @@ class RocketCluster(JavaCluster):
     def nodes(self) -> tuple[NodeInfo, ...]:
         return self._node_infos("remoting", [f"{HOST}:{port}" for port in (self._name_server, *self._twos.numbers)])
 
-    def leading_node(self, destination: str) -> str:
+    def _leading_node(self, destination: str) -> str:
         """A partition has one master, and no slave takes over."""
         return self._names[self._masters[place(destination, 0, len(self._masters))[0]]]

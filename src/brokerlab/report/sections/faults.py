@@ -6,7 +6,7 @@ from brokerlab.report import figures
 from brokerlab.report.grid import Cell, grid
 from brokerlab.report.markup import Child, Html, tag
 from brokerlab.report.source import Row, Source
-from brokerlab.results.fault_text import fault_sentence, outage_text
+from brokerlab.results.fault_text import ending_text, fault_sentence, is_alone, outage_text
 
 _HEADS = (
     "Cell", "Node", "At", "Took over", "No acknowledgement", "No delivery", "Lost", "Duplicated", "Rejected",
@@ -82,9 +82,11 @@ def _row(source: Source, row: Row) -> list[Child | Cell]:
     )
     return [
         Cell(source.label(row["cell"]), f"repeat {row['repeat']}"),
-        Cell(row["node"], "led" if row["was_leading"] else "followed"),
-        f"{row['at_s']:.1f} s",
-        Cell(row["took_over"] or "nothing", f"after {after:.2f} s" if after is not None else None),
+        Cell(row["node"], "the only node" if is_alone(row) else "led" if row["was_leading"] else "followed"),
+        Cell(f"{row['at_s']:.1f} s", ending_text(row)),
+        figures.ABSENT
+        if is_alone(row)
+        else Cell(row["took_over"] or "nothing", f"after {after:.2f} s" if after is not None else None),
         Cell(outage_text(row, "publish"), _lane(row, "publish")),
         Cell(outage_text(row, "delivery"), _lane(row, "delivery")),
         lost,
