@@ -79,6 +79,7 @@ def agent_plans(
         evidence_directory=str(evidence),
         seed=plan.seed,
         keep_messages=cell.keep_messages,
+        outage_s=max((fault.outage_s for fault in cell.faults), default=0.0),
     )
     producers = [
         shared.model_copy(

@@ -18,6 +18,7 @@ from brokerlab.model.machine_plan import MachinePlan as MachinePlan
 
 PLAN_SCHEMA_VERSION = 1
 DEFAULT_STRIPE = 64
+RESTART_S = 60.0  # in which a node that is started again answers
 
 
 class Durability(StrEnum):
@@ -205,6 +206,11 @@ class KillPlan(Frozen):
         """When the node's process is started again; infinite where it is not."""
         return math.inf if self.restart_after_s is None else self.at_s + self.restart_after_s
 
+    @property
+    def outage_s(self) -> float:
+        """How long a node may be missed that comes back: it must start, on a busy machine if need be."""
+        return 0.0 if self.restart_after_s is None else self.restart_after_s + RESTART_S
+
     def words(self) -> str:
         """For people: "kill leader 5 s into measure, start it again 2 s later"."""
         again = "" if self.restart_after_s is None else f", start it again {self.restart_after_s:g} s later"
@@ -383,6 +389,7 @@ class AgentPlan(Frozen):
     keep_messages: bool = False
     tick_ns: int = 180_000
     cores: tuple[int, ...] = ()  # the process was started on these; empty: on any
+    outage_s: float = 0.0  # how much longer than usual a broker may be out of reach, because that is planned
 
     def by_group(self) -> list[AgentPlan]:
         """A plan for each group that a consuming agent hosts, with the members of that group alone."""

@@ -49,6 +49,7 @@ class LeasingConsumer(ABC):
         """Call it last: the threads begin."""
         assert plan.consumers is not None
         self._endpoint = plan.endpoint
+        self._outage_s = plan.outage_s
         self._automatic = plan.consumers.acknowledge == "automatic"
         self._settings = LeaseSettings.of(plan.client_settings)
         self._asking, self._deleting = (Worker(f"{plan.agent}-{number}-{what}") for what in ("ask", "delete"))
@@ -133,7 +134,7 @@ class LeasingConsumer(ABC):
         self._taking = None
         self._ask_at_ns = time.monotonic_ns() + self._settings.poll_ns
         self._failing_since = self._failing_since or time.monotonic()
-        if time.monotonic() - self._failing_since > GIVE_UP_S:
+        if time.monotonic() - self._failing_since > GIVE_UP_S + self._outage_s:
             raise self.refusals.explained(error, self._endpoint) from error
 
     def acknowledge(self, deliveries: Deliveries) -> None:

@@ -62,6 +62,7 @@ class PollingConsumer(ABC):
     def __init__(self, plan: AgentPlan, number: int, endpoint: Endpoint, queues: int, limits: PollLimits) -> None:
         assert plan.consumers is not None
         self._limits = limits
+        self._outage_s = plan.outage_s
         self._automatic = plan.consumers.acknowledge == "automatic"
         self._batch = 1 if plan.consumers.acknowledge == "each" else limits.batch
         self._polls = [0] * queues  # open ones, by queue
@@ -124,8 +125,9 @@ class PollingConsumer(ABC):
                 self._polls[asked.queue] -= 1
                 self._take(asked.queue, answer)
         lost_since = self._pool.lost_since
-        if lost_since is not None and time.monotonic() - lost_since > GIVE_UP_S:
-            raise BrokerError(f"the queues could not be read for {GIVE_UP_S:.0f} s: no connection")
+        most_s = GIVE_UP_S + self._outage_s
+        if lost_since is not None and time.monotonic() - lost_since > most_s:
+            raise BrokerError(f"the queues could not be read for {most_s:.0f} s: no connection")
         self._ask()
 
     def _take(self, queue: int, answer: HttpAnswer | OSError) -> None:

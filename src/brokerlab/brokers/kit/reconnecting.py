@@ -179,6 +179,7 @@ class ReconnectingConsumer(Reconnecting[AnyLink], Generic[AnyLink, Part]):
         assert plan.group is not None
         super().__init__(plan, number)
         self._group = plan.group
+        self._outage_s = plan.outage_s
         self._automatic = plan.consumers.acknowledge == "automatic"
         self._arrived: deque[Part] = deque()
         self._lost_at = 0.0
@@ -223,10 +224,9 @@ class ReconnectingConsumer(Reconnecting[AnyLink], Generic[AnyLink, Part]):
         if self._link is None:
             now = time.monotonic()
             error = self._reconnect()
-            if error is not None and now - self._lost_at > GIVE_UP_S:
-                raise BrokerError(
-                    f"the group {self._group} could not be read for {GIVE_UP_S:.0f} s: {error}"
-                ) from error
+            most_s = GIVE_UP_S + self._outage_s
+            if error is not None and now - self._lost_at > most_s:
+                raise BrokerError(f"the group {self._group} could not be read for {most_s:.0f} s: {error}") from error
             return
         try:
             self._link.pump()
