@@ -160,9 +160,9 @@ def test_a_node_that_is_not_there_is_refused_before_the_load(two_nodes: Path) ->
     assert not (directory / "evidence").exists()
 
 
-def test_a_cluster_that_cannot_lose_a_node_is_refused(two_nodes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_cannot_lose_its_only_node_is_refused(two_nodes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution, "broker_named", lambda _name: BROKER)
-    with pytest.raises(UserError, match="cannot lose a node on purpose"):
+    with pytest.raises(UserError, match="cannot lose its only node for good"):
         run(planned(two_nodes / "w3", "leader"), two_nodes / "cannot", say=SilentListener())
 
 

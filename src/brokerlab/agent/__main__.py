@@ -18,12 +18,13 @@ from brokerlab.agent.producing import Producing
 from brokerlab.agent.receiver import Receiver
 from brokerlab.agent.sender import Sender
 from brokerlab.agent.sender_native import sender
-from brokerlab.brokers.contract import Broker
+from brokerlab.brokers.contract import Broker, Consumer
 from brokerlab.brokers.registry import broker_named
-from brokerlab.errors import BrokerlabError, ExitCode
+from brokerlab.errors import BrokerError, BrokerlabError, ExitCode
 from brokerlab.model.plan import AgentPlan, Role
 
 CLOSE_S = 5.0
+AGAIN_S = 0.2
 
 
 def _end_soon(*_: object) -> None:
@@ -33,8 +34,21 @@ def _end_soon(*_: object) -> None:
     signal.alarm(5)
 
 
+def subscribed(plan: AgentPlan, broker: Broker, number: int) -> Consumer:
+    """A consumer. One that starts late may find a node down that is planned to come back: then it is tried again."""
+    late = plan.consumers is not None and plan.consumers.starts_late
+    until = time.monotonic() + (plan.outage_s if late else 0.0)
+    while True:
+        try:
+            return broker.consumer(plan, number)
+        except BrokerError:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(AGAIN_S)
+
+
 def _hosted(plan: AgentPlan, broker: Broker, pipe: EvidencePipe) -> HostedGroup:
-    receivers = [Receiver(plan, n, broker.consumer(plan, n)) for n in plan.members]
+    receivers = [Receiver(plan, n, subscribed(plan, broker, n)) for n in plan.members]
     return HostedGroup(plan.group or "", receivers, EvidenceNotes(plan, pipe))
 
 

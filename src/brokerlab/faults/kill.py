@@ -19,7 +19,7 @@ class KillNode:
         process has been started again."""
         if not isinstance(cluster, CanLoseANode):
             raise UserError(
-                "this cluster cannot lose a node on purpose", hint="leave `faults` out, or choose a replicated broker"
+                "this cluster cannot lose a node on purpose", hint="leave `faults` out, or choose another broker"
             )
         if plan.restart_after_s is not None and not isinstance(cluster, CanRestartANode):
             raise UserError("this cluster cannot start a killed node again", hint="leave `restart_after` out")
@@ -30,6 +30,8 @@ class KillNode:
         self._dead = dead
 
     def check(self) -> None:
+        if len(self._names) == 1 and self.lasts_s is None:
+            raise UserError("faults: this cluster cannot lose its only node for good", hint="set `restart_after`")
         if self._target not in (LEADER, FOLLOWER, *self._names):
             raise UserError(
                 f"faults: there is no node {self._target!r} to kill",

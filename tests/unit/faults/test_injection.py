@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from brokerlab.brokers.contract import CanLoseANode, NodeInfo
+from brokerlab.brokers.contract import CanLoseANode, CanRestartANode, NodeInfo
 from brokerlab.errors import BrokerError, UserError
 from brokerlab.faults import injection
 from brokerlab.faults.fault import Aim
@@ -26,6 +26,8 @@ class ThreeNodes:
 
     def __init__(self, *, heirs: tuple[str, ...] = ("node-2",), broken: bool = False) -> None:
         self.killed: list[tuple[str, int]] = []
+        self.restarted: list[tuple[str, int]] = []
+        self.dead: set[str] = set()  # of the Injection, where a test has given it
         self._heirs = heirs
         self._broken = broken
         self._asked_since = 0
@@ -49,6 +51,19 @@ class ThreeNodes:
     def kill_node(self, name: str) -> None:
         self.killed.append((name, time.monotonic_ns()))
 
+    def restart_node(self, name: str) -> None:
+        assert not self.dead or name in self.dead, "the watch over the nodes would take it for an accident"
+        self.restarted.append((name, time.monotonic_ns()))
+
+
+class OneNode(ThreeNodes):
+    def nodes(self) -> tuple[NodeInfo, ...]:
+        return (NodeInfo("node-1", 0),)
+
+    def leading_node(self, destination: str) -> str:
+        assert destination == "d0"
+        return "node-1"
+
 
 class Journal:
     def __init__(self) -> None:
@@ -70,14 +85,15 @@ class Journal:
             assert self.grown.wait_for(lambda: [k for k, _ in self.rows].count(kind) == n, DEADLINE_S), self.rows
 
 
-def cell(*targets: str, at_s: float = 0.05) -> CellPlan:
-    faults = tuple(FaultPlan(kind="kill", target=t, at_s=at_s) for t in targets)
-    return make_plan("run", cells=1).cells[0].model_copy(update={"faults": faults})
+def cell(*faults: str | FaultPlan, at_s: float = 0.05, nodes: int = 3) -> CellPlan:
+    planned = tuple(FaultPlan(kind="kill", target=f, at_s=at_s) if isinstance(f, str) else f for f in faults)
+    return make_plan("run", cells=1).cells[0].model_copy(update={"faults": planned, "nodes": nodes})
 
 
-def injected(cluster: Any, *targets: str) -> tuple[Injection, Journal, int]:
+def injected(cluster: Any, *faults: str | FaultPlan) -> tuple[Injection, Journal, int]:
     journal = Journal()
-    made = Injection(cell(*targets), cluster, "d0", journal.add)
+    made = Injection(cell(*faults, nodes=len(cluster.nodes())), cluster, "d0", journal.add)
+    cluster.dead = made.dead
     made.check()
     start_ns = time.monotonic_ns()
     made.start(start_ns)
@@ -140,6 +156,59 @@ def test_a_fault_that_cannot_be_made_ends_the_execution_with_the_reason() -> Non
     with pytest.raises(BrokerError, match="a planned fault did not happen: nobody answers"):
         raise_failure(made)
     raise_failure(None)
+
+
+def test_a_killed_node_is_started_again_after_its_time_and_is_no_longer_dead() -> None:
+    cluster = ThreeNodes()
+    assert isinstance(cluster, CanRestartANode)
+    made, journal, start_ns = injected(cluster, FaultPlan(target="node-2", at_s=0.05, restart_after_s=0.1))
+    ended = journal.wait_for("fault_ended")
+    ((name, at_ns),) = cluster.restarted
+    assert name == "node-2"
+    assert start_ns + 150_000_000 <= at_ns <= ended.ended_mono_ns
+    assert (ended.fault, ended.node) == ("kill", "node-2")
+    assert made.dead == set()
+    made.finish()
+    assert made.failure() is None
+    assert len(cluster.restarted) == 1
+
+
+def test_a_single_node_can_be_killed_again_and_again_and_nothing_is_asked_who_takes_over() -> None:
+    cluster = OneNode()
+    kills = [
+        FaultPlan(target=target, at_s=at_s, restart_after_s=0.05)
+        for target, at_s in (("leader", 0.05), ("node-1", 0.2))
+    ]
+    made, journal, _ = injected(cluster, *kills)
+    journal.wait_for_count("fault_ended", 2)
+    made.finish()
+    assert sorted(kind for kind, _ in journal.rows) == ["fault_begun"] * 2 + ["fault_ended"] * 2
+    assert journal.rows[0][1].nodes == 1
+    assert [name for name, _ in cluster.restarted] == ["node-1", "node-1"]
+    assert made.failure() is None
+
+
+def test_the_next_fault_does_not_wait_for_another_leader_where_the_node_comes_back() -> None:
+    """It leads again itself: nothing else ever takes over."""
+    kills = [FaultPlan(target="node-1", at_s=at_s, restart_after_s=0.05) for at_s in (0.05, 0.4)]
+    cluster = ThreeNodes(heirs=())
+    made, journal, start_ns = injected(cluster, *kills)
+    journal.wait_for_count("fault_begun", 2)
+    made.finish()
+    second_ns = cluster.killed[1][1]
+    assert second_ns >= start_ns + 400_000_000
+    assert second_ns - start_ns < injection.TAKE_OVER_S * 1e9
+    assert [kind for kind, _ in journal.rows].count("nothing_took_over") >= 1
+
+
+def test_a_cluster_that_cannot_start_a_node_again_is_refused_before_the_load() -> None:
+    class Neither(ThreeNodes):
+        restart_node = None  # type: ignore[assignment]
+
+    cluster: Any = Neither()
+    assert not isinstance(cluster, CanRestartANode)
+    with pytest.raises(UserError, match="cannot start a killed node again"):
+        Injection(cell(FaultPlan(target="leader", at_s=1, restart_after_s=1)), cluster, "d0", Journal().add)
 
 
 class Pause(KillNode):

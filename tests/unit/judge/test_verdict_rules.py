@@ -355,8 +355,8 @@ def test_every_way_to_fail_under_load_that_is_journalled_is_a_reason() -> None:
 
 
 FAULT_ROW = {
-    "cell": "c01", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "was_leading": True, "at_s": 4.0,
-    "rest_s": 4.0, "took_over": "nats-2", "took_over_after_s": 1.0, "publish_outage_s": 1.5,
+    "cell": "c01", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "nodes": 3, "was_leading": True,
+    "at_s": 4.0, "end_s": None, "rest_s": 4.0, "took_over": "nats-2", "took_over_after_s": 1.0, "publish_outage_s": 1.5,
     "publish_outage_lane_s": 1.5, "publish_recovered": True, "delivery_outage_s": 1.6, "delivery_outage_lane_s": 1.6,
     "delivery_recovered": True, "rejected": 4, "unknown": 3, "lost": 0,
     "duplicated": 2, "drained": True,

@@ -21,8 +21,8 @@ MEASURE_FROM = 2_000_000_000
 
 
 def fault(**changes: Any) -> BegunFault:
-    facts = {"cell": "c01", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "was_leading": True,
-             "from_mono_ns": FROM, "measure_from_mono_ns": MEASURE_FROM, "until_mono_ns": UNTIL}  # fmt: skip
+    facts = {"cell": "c01", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "nodes": 3,
+             "was_leading": True, "from_mono_ns": FROM, "measure_from_mono_ns": MEASURE_FROM, "until_mono_ns": UNTIL}  # fmt: skip
     return BegunFault(**{**facts, **changes})
 
 
@@ -158,7 +158,10 @@ def delivery_row(group: str, **counts: Any) -> dict[str, Any]:
 def test_a_row_has_the_take_over_the_outages_and_the_counts() -> None:
     found = [{"cell": "c01", "repeat": 1, "number": 1, "side": "publish", "whole_ns": 1_250_000_000, "lane_ns": 2 * 10**9, "recovered": True},
              {"cell": "c01", "repeat": 1, "number": 1, "side": "delivery", "whole_ns": 1_500_000_000, "lane_ns": 10**9, "recovered": True}]  # fmt: skip
-    events = [event("took_over", node="nats-3", fault_node="nats-1", after_s=1.125)]
+    events = [
+        event("fault_begun", 1, **BEGUN),
+        event("took_over", 2, node="nats-3", fault_node="nats-1", after_s=1.125),
+    ]
     groups = [delivery_row("g1", lost=2, duplicated=3), delivery_row("g2", duplicated=4, drained=False)]
     (row,) = fault_rows([fault()], found, groups, events)
     assert set(row) == set(FAULT.computed().names())
@@ -189,6 +192,30 @@ def test_without_consumers_nothing_is_said_about_deliveries() -> None:
 
 
 def test_a_take_over_after_another_fault_is_not_this_ones() -> None:
-    events = [event("took_over", node="nats-3", fault_node="other-1", after_s=1.0)]
+    events = [event("fault_begun", 1, **BEGUN), event("took_over", 2, node="nats-3", fault_node="other-1", after_s=1.0)]
     (row,) = fault_rows([fault()], [], [delivery_row("g1")], events)
     assert row["took_over"] == ""
+
+
+def test_a_node_that_is_killed_twice_has_an_end_and_a_take_over_for_each_time() -> None:
+    ended = {"fault": "kill", "node": "nats-1"}
+    events = [
+        event("fault_begun", 1, **BEGUN),
+        event("fault_ended", 2, **ended, ended_mono_ns=FROM + 2 * 10**9),
+        event("fault_begun", 3, **BEGUN | {"begun_mono_ns": FROM + 5 * 10**9}),
+        event("took_over", 4, node="nats-2", fault_node="nats-1", after_s=0.5),
+        event("fault_ended", 5, **ended, ended_mono_ns=FROM + 6 * 10**9),
+    ]
+    rows = fault_rows(begun_faults(events), [], [delivery_row("g1")], events)
+    assert [(row["end_s"], row["took_over"]) for row in rows] == [(10.0, ""), (14.0, "nats-2")]
+    assert fault_sentence(rows[0]).startswith(
+        "nats-1, which led, was killed 8.0 s into measure and started again 2.0 s later; no other node took over; nothing"
+    )
+
+
+def test_of_a_single_node_it_is_not_said_who_led_or_took_over() -> None:
+    (begun,) = begun_faults([event("fault_begun", **BEGUN | {"nodes": 1})])
+    (row,) = fault_rows([begun], [], [delivery_row("")], [])
+    assert fault_sentence(row | {"end_s": 9.5}) == (
+        "nats-1 was killed 8.0 s into measure and started again 1.5 s later; nothing was acknowledged for more than 12.00 s"
+    )

@@ -132,6 +132,32 @@ def test_the_process_writes_segments_while_it_runs_and_ends_when_told(tmp_path: 
     assert not list(tmp_path.rglob("*.tmp"))
 
 
+def test_a_node_that_is_named_again_is_watched_with_its_new_process(tmp_path: Path) -> None:
+    """And a line that means nothing ends nothing."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    plan = _plan(tmp_path, nodes=[{"name": "node-1", "pid": gone.pid, "urls": {}}])
+    with _start(plan) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline()) == {"event": "ready"}
+        process.stdin.write(f'hello\n{{"name": "node-1", "pid": {os.getpid()}}}\n')
+        process.stdin.flush()
+        deadline = time.monotonic() + 120
+        while not (watched := _watched(tmp_path, "process:node-1")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.stdin.close()
+        said = json.loads(process.stdout.readline())
+        assert process.wait(120) == 0
+    assert "rss_bytes" in watched
+    assert said["failures"]["a line that names no node"] == 1
+
+
+def _watched(directory: Path, subject: str) -> set[str]:
+    rows = pq.read_table(directory / "reading").to_pylist() if (directory / "reading").exists() else []
+    return {r["metric"] for r in rows if r["subject"] == subject}
+
+
 def test_a_plan_that_makes_no_sense_is_refused_in_one_line(tmp_path: Path) -> None:
     with _start(_plan(tmp_path, interval="often")) as process:
         out, err = process.communicate(timeout=120)

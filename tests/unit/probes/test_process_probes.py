@@ -75,6 +75,31 @@ def test_a_process_that_has_ended_gives_nothing() -> None:
         assert probe.read(2) == []
 
 
+def test_a_process_that_was_started_again_is_followed_and_what_it_wrote_before_counts() -> None:
+    first, _ = _start(WAITS)
+    probe = ProcessProbe("kafka-1", first.pid)
+    foreign = ForeignCpu([first.pid])
+    foreign.read(1, 1.0)
+    with first:
+        before = {r.metric: r.value for r in probe.read(1)}
+        assert first.stdin is not None
+        first.stdin.close()
+    second, _ = _start(WAITS)
+    with second:
+        assert probe.read(2) == []
+        probe.follow(second.pid)
+        foreign.add(second.pid)
+        after = {r.metric: r.value for r in probe.read(1_000_000_000)}
+        assert "cpu_cores" not in after, "nothing to compare with yet"
+        assert "cpu_cores" in {r.metric for r in probe.read(2_000_000_000)}
+        (reading,) = foreign.read(1_000_000_001, 1.0)
+        assert second.stdin is not None
+        second.stdin.close()
+    assert after["read_bytes_total"] >= before["read_bytes_total"], "a total never falls"
+    assert after["rss_bytes"] > 1_000_000
+    assert reading.value < 1.0, "what it has used since it was started is not foreign"
+
+
 def test_a_pid_used_again_by_another_process_gives_nothing() -> None:
     probe = ProcessProbe("agent", os.getpid())
     assert probe.read(1)

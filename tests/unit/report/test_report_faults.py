@@ -16,8 +16,8 @@ from brokerlab.results.tables import FAULT
 from synthetic_tables import write_results, write_table
 
 ROW: dict[str, Any] = {
-    "cell": "c02", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "was_leading": True, "at_s": 5.0,
-    "rest_s": 15.0, "took_over": "nats-3", "took_over_after_s": 1.25, "publish_outage_s": 1.5,
+    "cell": "c02", "repeat": 1, "number": 1, "fault": "kill", "node": "nats-1", "nodes": 3, "was_leading": True,
+    "at_s": 5.0, "end_s": None, "rest_s": 15.0, "took_over": "nats-3", "took_over_after_s": 1.25, "publish_outage_s": 1.5,
     "publish_outage_lane_s": 1.75, "publish_recovered": True, "delivery_outage_s": 15.0,
     "delivery_outage_lane_s": 15.0, "delivery_recovered": False, "rejected": 17, "unknown": 31, "lost": 2, "duplicated": 4,
     "drained": True,
@@ -43,6 +43,15 @@ def test_what_the_fault_did_stands_right_behind_the_answer(tmp_path: Path) -> No
     assert "nats, repeat 1: nats-1, which led, was killed 5.0 s into measure; nats-3 took over after 1.25 s" in told
     for said in ("1.50 s", "worst lane 1.75 s", "more than 15.00 s", "17", "31"):
         assert said in told
+
+
+def test_a_single_node_that_was_started_again_is_said_to_be_one(tmp_path: Path) -> None:
+    alone = ROW | {"nodes": 1, "end_s": 7.5, "took_over": "", "took_over_after_s": None}
+    text = words(write_report(with_faults(tmp_path, [alone])).read_text())
+    told = text[text.index("What the fault did") :]
+    assert "nats-1 was killed 5.0 s into measure and started again 2.5 s later; nothing was acknowledged" in told
+    assert "nats-1 the only node 5.0 s started again 2.5 s later – 1.50 s" in told
+    assert "took over after" not in told
 
 
 def test_the_dip_of_the_rates_is_told_with_when_they_were_back(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Two small brokers to plan against: `able` can do everything on 1 or 3 nodes, `plain` next to nothing on one."""
+"""Two small brokers to plan against: `able` can do everything on 1 or 3 nodes, `plain` next to nothing on one.
+`kafka` cannot start a killed node again."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from brokerlab.model.plan import Durability
 L1, L2, L3, L4 = Durability
 
 
-def capabilities(*, able: bool) -> Capabilities:
+def capabilities(*, able: bool, restarts: bool) -> Capabilities:
     return Capabilities(
         nodes=(1, 3) if able else (1,),
         durability_levels={1: (L3, L4), 3: (L1, L2)} if able else {1: (L4,)},
@@ -25,6 +26,7 @@ def capabilities(*, able: bool) -> Capabilities:
         positions=able,
         acknowledgement="a promise",
         can_lose_a_node=(3,) if able else (),
+        can_restart_a_node=restarts,
     )
 
 
@@ -33,7 +35,7 @@ class PlannedBroker:
 
     def __init__(self, name: str, *, able: bool) -> None:
         self.name = name
-        self.capabilities = capabilities(able=able)
+        self.capabilities = capabilities(able=able, restarts=name != "kafka")
 
     def problems(self, cell):
         known = ("flush.messages", "threads", "broker.session.timeout.ms")

@@ -309,10 +309,15 @@ producers: {rate: 10/s}
 phases: {measure: 10s}
 faults:
   - {kill: able-2, at: 5s}
-  - {kill: leader, at: 500ms}
+  - {kill: leader, at: 500ms, restart_after: 2s}
 """
     (cell,) = plan_workload(written(text), broker_named=broker_named).cells
-    assert [(f.kind, f.target, f.at_s) for f in cell.faults] == [("kill", "leader", 0.5), ("kill", "able-2", 5.0)]
+    planned = [(f.kind, f.target, f.at_s, f.restart_after_s) for f in cell.faults]
+    assert planned == [("kill", "leader", 0.5, 2.0), ("kill", "able-2", 5.0, None)]
+    assert [f.words() for f in cell.faults] == [
+        "kill leader 0.5 s into measure, start it again 2 s later",
+        "kill able-2 5 s into measure",
+    ]
     assert cell.keep_messages
 
 

@@ -519,8 +519,24 @@ faults:
 @pytest.mark.parametrize(
     ("broker", "nodes", "level", "at", "endpoints", "said"),
     [
-        ("plain", 1, "L4", "5s", {}, "plain has no cluster here that can lose a node"),
-        ("able", 1, "L4", "5s", {}, "able with 1 node cannot lose one: set cluster.nodes to 3"),
+        ("plain", 1, "L4", "5s", {}, "plain with 1 node cannot lose it for good: set restart_after, to start it again"),
+        (
+            "able",
+            1,
+            "L4",
+            "5s",
+            {},
+            "cannot lose it for good: set restart_after, to start it again, or set cluster.nodes to 3",
+        ),
+        (
+            "kafka",
+            3,
+            "L1",
+            "5s, restart_after: 1s",
+            {},
+            "kafka cannot start a killed node again here: leave restart_after out",
+        ),
+        ("kafka", 1, "L4", "5s", {}, "kafka with 1 node cannot lose it for good: set cluster.nodes to 3"),
         (
             "able",
             3,
@@ -532,6 +548,25 @@ faults:
         ("able", 3, "L1", "10s", {}, "faults[0].at: must be before the end of measure (10 s)"),
         ("able", 3, "L1", "5", {}, "faults[0].at: must be a duration"),
         ("able", 3, "L1", "5s, kil: x", {}, "faults[0].kil: is not a field; did you mean 'kill'?"),
+        ("able", 3, "L1", "5s, restart_after: -1s", {}, "faults[0].restart_after: must be"),
+        ("able", 3, "L1", "5s, restart_after: 2", {}, "faults[0].restart_after: must be a duration"),
+        ("able", 3, "L1", "5s, restart_afer: 2s", {}, "did you mean 'restart_after'?"),
+        (
+            "able",
+            3,
+            "L1",
+            "5s, restart_after: 5s",
+            {},
+            "faults[0].restart_after: must be less than 5 s: it counts from `at`, and measure ends at 10 s",
+        ),
+        (
+            "able",
+            3,
+            "L1",
+            "5s, restart_after: 1s",
+            {"able": Endpoint(addresses=("h:1",))},
+            "only nodes of a cluster started here can be killed",
+        ),
     ],
 )
 def test_a_fault_that_cannot_be_made_is_refused(written, broker_named, broker, nodes, level, at, endpoints, said):
@@ -548,4 +583,28 @@ def test_killing_every_node_or_one_node_twice_is_refused(written, broker_named):
     with pytest.raises(WorkloadError) as caught:
         plan_workload(written(text), broker_named=broker_named)
     assert "names a node that is dead by then" in str(caught.value)
-    assert "must leave a node alive: 3 kills of 3 nodes" in str(caught.value)
+    assert "must leave a node alive: 3 of 3 nodes would be dead at once" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "kills", "said"),
+    [
+        (1, ["kill: follower, at: 1s, restart_after: 1s"], "able with 1 node has no follower: kill leader"),
+        (1, ["kill: leader, at: 1s, restart_after: 3s", "kill: able-1, at: 3s, restart_after: 1s"], "must be started again before it is killed again"),
+        (1, ["kill: leader, at: 1s, restart_after: 1s", "kill: leader, at: 5s"], "cannot lose it for good"),
+        (3, ["kill: able-1, at: 1s, restart_after: 3s", "kill: able-1, at: 3s"], "faults[1].kill: names a node that is dead by then"),
+        (3, ["kill: able-1, at: 3s", "kill: able-2, at: 1s", "kill: able-3, at: 2s, restart_after: 2s"], "3 of 3 nodes would be dead at once"),
+        (1, ["kill: leader, at: 1s, restart_after: 2s", "kill: able-1, at: 3s, restart_after: 0s"], None),
+        (3, ["kill: able-1, at: 3s", "kill: able-1, at: 1s, restart_after: 2s"], None),
+        (3, [f"kill: able-{i}, at: {i}s, restart_after: 1s" for i in (1, 2, 3)], None),
+    ],
+)  # fmt: skip
+def test_only_nodes_that_are_alive_are_killed_and_one_stays_or_comes_back(written, broker_named, nodes, kills, said):
+    text = FAULTY.format(broker="able", nodes=nodes, level="L4" if nodes == 1 else "L1", at="5s").partition("  - {")[0]
+    file = written(text + "\n".join(f"  - {{{kill}}}" for kill in kills))
+    if said is None:
+        assert len(plan_workload(file, broker_named=broker_named).cells[0].faults) == len(kills)
+        return
+    with pytest.raises(WorkloadError) as caught:
+        plan_workload(file, broker_named=broker_named)
+    assert said in str(caught.value)

@@ -16,6 +16,7 @@ BROKER = FrontDoor(
     capabilities=Capabilities(
         nodes=(1,),
         link_cap=(1,),
+        can_restart_a_node=False,  # it could, but destinations and groups end with the process too
         durability_levels={1: (Durability.L4,)},
         acknowledgement="the message is in the memory of the one server process; it ends with that process",
     ),

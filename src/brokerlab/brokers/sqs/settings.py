@@ -39,4 +39,8 @@ def planned_durability(cell: CellPlan) -> ComputedDurability:
 
 
 def problems(cell: CellPlan) -> list[CellProblem]:
-    return setting_problems(cell, SERVER, CLIENT) + not_with_an_endpoint(cell, ["storage"])
+    found = setting_problems(cell, SERVER, CLIENT) + not_with_an_endpoint(cell, ["storage"])
+    if cell.faults and not cell.endpoint and server_settings(cell.broker_settings)["storage"] == "memory":
+        said = "a killed ElasticMQ with storage memory has lost its queues too, so that no client can go on"
+        found.append(CellProblem(("faults",), f"{said}: set broker_settings.sqs.storage to file"))
+    return found

@@ -12,7 +12,7 @@ from contract_load import cell_for
 
 from brokerlab.brokers.sqs.broker import BROKER
 from brokerlab.brokers.sqs.cluster import configuration
-from brokerlab.model.plan import Durability
+from brokerlab.model.plan import Durability, KillPlan
 
 CELL = cell_for("sqs", 1, Durability.L4)
 
@@ -25,6 +25,12 @@ def test_every_storage_is_the_weakest_level() -> None:
     for storage in ("memory", "file"):
         assert fields(broker_settings={"storage": storage}) == []
     assert fields(broker_settings={"storage": "file"}, durability=Durability.L3) == [("durability",)]
+
+
+def test_a_node_that_keeps_nothing_in_files_is_not_killed() -> None:
+    faults = (KillPlan(target="leader", at_s=1.0, restart_after_s=1.0),)
+    assert fields(faults=faults) == [("faults",)]
+    assert fields(faults=faults, broker_settings={"storage": "file"}) == []
 
 
 @pytest.mark.parametrize(
