@@ -39,7 +39,8 @@ Made from the declarations of the brokers, their READMEs and recorded runs; do n
 Levels: L1 replicated and fsynced before the acknowledgement, L2 replicated, L3 fsynced on one node, L4 neither. They are
 computed from settings read back from the broker, not from what was asked for. *Nodes*: how many can be started here;
 *endpoint*: none, only a broker that you run can be used. Levels of other numbers of nodes need such a broker too. *Lose a
-node*: numbers of nodes for which `faults: [{kill: ...}]` is possible.
+node*: numbers of nodes for which `faults: [{kill: ...}]` is possible for good. *Start it again*: whether a killed node
+can be started again (`restart_after`), so that a single one can be killed too.
 """
 
 _OPTIONS = """## Options of an endpoint
@@ -88,12 +89,14 @@ def _short_table() -> Iterable[str]:
 
 
 def _overview(brokers: Mapping[str, Broker]) -> Iterable[str]:
-    yield from _table_head("name", "product", "version", "kind", "nodes", "levels by nodes", "lose a node", "security")
+    yield from _table_head("name", "product", "version", "kind", "nodes", "levels by nodes", "lose a node", "start it again",
+                           "security")  # fmt: skip
     for name, broker in brokers.items():
         can = broker.capabilities
         levels = "; ".join(f"{n}: {' '.join(sorted(of))}" for n, of in sorted(can.durability_levels.items()))
         yield _line(f"`{name}`", broker.product, broker.version, broker.kind, _numbers(can.nodes) or "endpoint", levels,
-                    _numbers(can.can_lose_a_node) or "no", ", ".join(can.security) or "none")  # fmt: skip
+                    _numbers(can.can_lose_a_node) or "no", "yes" if can.nodes and can.can_restart_a_node else "no",
+                    ", ".join(can.security) or "none")  # fmt: skip
 
 
 _POWERS = {

@@ -28,12 +28,12 @@ class BegunFault:
     number: int
     fault: str
     node: str
-    nodes: int  # of the cluster; 0 where it was not written
     was_leading: bool
     from_mono_ns: int
     measure_from_mono_ns: int
     until_mono_ns: int  # end of the measure phase
     ended_mono_ns: int | None = None  # None where it lasts as long as the execution
+    nodes: int = 0  # of the cluster; 0 where it was not written
 
 
 def begun_faults(events: Iterable[Row]) -> list[BegunFault]:

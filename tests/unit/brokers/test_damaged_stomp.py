@@ -55,7 +55,9 @@ class StompServer(Server):
 
 def plan(acknowledge: str = "each") -> Any:
     consumers = SimpleNamespace(acknowledge=acknowledge)
-    return SimpleNamespace(endpoint=Endpoint(addresses=("server:1",)), agent="a", group="g", consumers=consumers)
+    return SimpleNamespace(
+        endpoint=Endpoint(addresses=("server:1",)), agent="a", group="g", consumers=consumers, outage_s=0.0
+    )
 
 
 def producer() -> StompProducer:

@@ -19,6 +19,7 @@ PLAN: Any = SimpleNamespace(
     agent="consumer-1",
     group="g",
     consumers=SimpleNamespace(acknowledge="batch"),
+    outage_s=0.0,
 )
 
 
@@ -118,6 +119,15 @@ def test_failing_for_long_is_the_brokers_error(consumer: Consumer, monkeypatch: 
     FakeLink.made[0].lost, consumer.failures = True, 1 << 30
     with pytest.raises(BrokerError, match=r"the group g could not be read for 0 s: the second queue"):
         consumer.receive(1, soon())
+
+
+def test_failing_as_long_as_a_planned_outage_may_last_is_no_error(
+    consumer: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconnecting, "GIVE_UP_S", 0.01)
+    consumer._outage_s = 3600.0
+    FakeLink.made[0].lost, consumer.failures = True, 1 << 30
+    assert len(consumer.receive(1, soon(0.3)).lengths) == 0
 
 
 def test_a_closed_one_connects_no_more(consumer: Consumer) -> None:

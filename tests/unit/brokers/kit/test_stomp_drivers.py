@@ -84,6 +84,7 @@ def plan(server: Server, acknowledge: str = "batch") -> Any:
         agent="a",
         group="g",
         consumers=SimpleNamespace(acknowledge=acknowledge),
+        outage_s=0.0,
     )
 
 
