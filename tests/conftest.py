@@ -27,7 +27,7 @@ def spark() -> Iterator[SparkSession]:
 
 
 # Files of tests/contract whose tests share the server of a broker and number of nodes.
-ONE_SERVER = tuple(f"tests/contract/test_{name}.py" for name in ("contract", "contract_wire", "down"))
+ONE_SERVER = tuple(f"tests/contract/test_{name}.py" for name in ("contract", "contract_lag", "contract_wire", "down"))
 
 
 def server_of(nodeid: str) -> str:

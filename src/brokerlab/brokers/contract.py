@@ -313,9 +313,10 @@ class WatchedByEndpoint(Protocol):
     def nodes_at(self, addresses: tuple[str, ...], options: Mapping[str, str], name: str) -> tuple[NodeInfo, ...]:
         """Its nodes for `Broker.probe`, as far as addresses and options tell; pid 0. Nothing is asked of the broker."""
 
-    def lag_probe(self, endpoint: Endpoint, name: str) -> BrokerProbe | None:
-        """Reads what destinations take in and how far groups are behind; `name` is the target's, for subjects. Changes
-        nothing; raises BrokerError where the broker does not answer. None where it cannot be known."""
+    def lag_probe(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...], name: str) -> BrokerProbe | None:
+        """Reads what destinations take in and how far groups are behind; `nodes` as for `Broker.probe`, `name` is the
+        target's, for subjects. Changes nothing; raises BrokerError where the broker does not answer. None where it cannot
+        be known."""
 
 
 @runtime_checkable

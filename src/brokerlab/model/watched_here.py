@@ -75,15 +75,16 @@ JVM = _rows(
     ("gc_time_seconds_total", "s", Bean(_COLLECTORS, "CollectionTime", scale=1e-3), "time spent collecting garbage, all collectors"),
 )  # fmt: skip
 
-# What a broker's own protocol tells of destinations and groups, whichever broker it is.
+# What a broker tells of destinations and groups, whichever broker it is; its folder says what is asked (kit.lag.lag_rows).
+_TOLD = Asked("what a broker is asked: see there")
 DESTINATION = _rows(
     "destination",
-    ("messages_in_total", "1", Asked("end offsets of all partitions, added up"), "messages that the destination has taken in"),
-    ("messages", "1", Asked("end offsets less first offsets, or a queue's length"), "messages that the destination holds"),
+    ("messages_in_total", "1", _TOLD, "messages that the destination has taken in"),
+    ("messages", "1", _TOLD, "messages that the destination holds"),
 )  # fmt: skip
 GROUP = _rows(
     "group",
-    ("lag_messages", "1", Asked("end offset less the group's committed offset"), "messages of a partition that a group has not acknowledged", "brokerlab.consumer.lag.messages", ()),
+    ("lag_messages", "1", _TOLD, "messages of a partition that a group has not acknowledged", "brokerlab.consumer.lag.messages", ()),
 )  # fmt: skip
 
 _AGENTS = Asked("our agents")

@@ -37,7 +37,7 @@ def page() -> str:
     for scope, title in _SCOPES.items():
         rows = [row for row in rows_of("") if row.scope == scope]
         parts += [f"## {title}\n", *_table(rows), ""]
-    parts.append("## Brokers (label `node`)\n")
+    parts.append("## Brokers (label `node`; of destinations and groups their own)\n")
     everywhere = rows_of("")
     for system in systems():
         rows = [row for row in rows_of(system) if row not in everywhere]

@@ -113,7 +113,8 @@ class BrokerReader:
         self._target = target
         self._known = known
         self._broker: Broker = broker_named(target.broker)
-        self._probes: list[BrokerProbe] | None = None
+        self._probes: dict[str, BrokerProbe] | None = None  # by what they read
+        self._failed: dict[str, str] = {}  # what the last reading lacks of it, and why
         self._processes: list[ProcessProbe] = []
 
     def read(self) -> list[Reading]:
@@ -123,18 +124,22 @@ class BrokerReader:
             self._open()
         now_ns = time.monotonic_ns()
         processes = [r for probe in self._processes for r in probe.read(now_ns)]
-        try:
-            told = [r for probe in self._probes or () for r in probe.read()]
-        except Exception as error:  # a broker folder's own code
-            self._close_unless_there(str(error))
-            told = []
+        told: list[Reading] = []
+        self._failed = {}
+        for what, probe in (self._probes or {}).items():
+            try:
+                told += probe.read()
+            except Exception as error:  # a broker folder's own code; what the other probe reads is kept
+                self._close_unless_there(str(error))
+                self._failed[what] = str(error)
         if not told and not (processes and self._processes):
             self._close_unless_there("it tells nothing")
         return [*processes, *told]
 
     def missing(self) -> dict[str, str]:
-        probes = [probe for probe in self._probes or () if isinstance(probe, TellsWhatIsMissing)]
-        return {what: why for probe in probes for what, why in probe.missing().items()}
+        read = {what: probe for what, probe in (self._probes or {}).items() if what not in self._failed}
+        probes = [probe for probe in read.values() if isinstance(probe, TellsWhatIsMissing)]
+        return self._failed | {what: why for probe in probes for what, why in probe.missing().items()}
 
     def _close_unless_there(self, why: str) -> None:
         if not any(map(_answers, self._target.addresses)):
@@ -147,10 +152,10 @@ class BrokerReader:
         offered = self._broker.capabilities.endpoint_options
         options = {n: value for n, value in {**known.options, **target.options}.items() if n in offered}
         endpoint = Endpoint(addresses=target.addresses, options=options, security=target.security)
-        probes: list[BrokerProbe | None] = [self._broker.probe(endpoint, nodes)]
+        probes: dict[str, BrokerProbe | None] = {"its own figures": self._broker.probe(endpoint, nodes)}
         if isinstance(self._broker, WatchedByEndpoint):
-            probes.append(self._broker.lag_probe(endpoint, target.name))
-        self._probes = [probe for probe in probes if probe is not None]
+            probes["its destinations and groups"] = self._broker.lag_probe(endpoint, nodes, target.name)
+        self._probes = {what: probe for what, probe in probes.items() if probe is not None}
         pids = [node.pid for node in nodes if node.pid] or listening_processes(self._target.addresses)
         names = [node.name for node in nodes if node.pid] or [f"{self._target.name}-{i}" for i, _ in enumerate(pids, 1)]
         self._processes = [ProcessProbe(name, pid) for name, pid in zip(names, pids, strict=True)]

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from brokerlab.brokers.contract import Reading
+from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.kafka.access import Client
+from brokerlab.brokers.kit.lag import LIST_EVERY_S, destination_readings, lag_reading
 from brokerlab.errors import BrokerError
 from brokerlab.model.plan import Endpoint
-from brokerlab.model.subjects import destination_subject, group_subject
-from brokerlab.model.watched_here import DESTINATION, GROUP
 
-LIST_EVERY_S = 5.0
 _TIMEOUT_S = 3.0
 Partition = tuple[str, int]
 
@@ -26,7 +24,7 @@ Partition = tuple[str, int]
 class KafkaLag:
     """See brokers.contract.WatchedByEndpoint. A group that does not answer is left out of a reading; `missing` says which."""
 
-    def __init__(self, endpoint: Endpoint, name: str) -> None:
+    def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...], name: str) -> None:  # noqa: ARG002 - the protocol needs no other address
         self._name = name
         self._client = Client(endpoint, {})
         self._partitions: tuple[Partition, ...] = ()
@@ -53,18 +51,15 @@ class KafkaLag:
     def _destinations(self, first: dict[Partition, int], end: dict[Partition, int]) -> Iterator[Reading]:
         for topic in dict.fromkeys(topic for topic, _ in self._partitions):
             ends = {p: offset for p, offset in end.items() if p[0] == topic}
-            subject = destination_subject(self._name, topic)
             if ends:
-                yield Reading.of(DESTINATION["messages_in_total"], subject, sum(ends.values()))
                 held = sum(offset - first.get(p, offset) for p, offset in ends.items())
-                yield Reading.of(DESTINATION["messages"], subject, held)
+                yield from destination_readings(self._name, topic, taken_in=sum(ends.values()), held=held)
 
     def _lags(self, committed: dict[str, dict[Partition, int]], end: dict[Partition, int]) -> Iterator[Reading]:
         for group, offsets in committed.items():
             for (topic, partition), offset in offsets.items():
                 if (topic, partition) in end:
-                    subject = group_subject(self._name, group, topic, partition)
-                    yield Reading.of(GROUP["lag_messages"], subject, max(end[topic, partition] - offset, 0))
+                    yield lag_reading(self._name, group, topic, end[topic, partition] - offset, partition)
 
     def _list_groups(self) -> Iterable[str]:
         found = _answer(self._client.admin.list_consumer_groups(request_timeout=_TIMEOUT_S))

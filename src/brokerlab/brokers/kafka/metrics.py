@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.lag import BY_OFFSETS
 from brokerlab.model.watched import Bean, WatchedMetric
 from brokerlab.model.watched_here import JVM
 
@@ -39,4 +40,5 @@ METRICS = (
         "dead_log_cleaner_threads", "1", Bean("kafka.log:type=LogCleaner,name=DeadThreadCount", "Value"),
         "threads of the log cleaner that have died",
     ),
+    *BY_OFFSETS,
 )  # fmt: skip

@@ -41,7 +41,9 @@ class Parts:
     probe: str  # endpoint, nodes
     problems: str = "settings:problems"  # cell; levels are compared here, so it need not
     planned_durability: str = "settings:planned_durability"  # cell, where it has no problems
-    lag: str = ""  # endpoint, name: a BrokerProbe of destinations and groups; "" where the broker tells nothing of them
+    lag: str = (
+        ""  # endpoint, nodes, name: a BrokerProbe of destinations and groups; "" where the broker tells nothing of them
+    )
     # Where the probe reads figures of a broker that the user runs: kind of NodeInfo.urls -> an option of `monitor` that says
     # so, and what it is otherwise: may have {address} and {host}. Without both the kind is left out.
     figures_at: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -141,11 +143,11 @@ class FrontDoor:
         made: BrokerProbe = self._part(self.parts.probe)(endpoint, nodes)
         return made
 
-    def lag_probe(self, endpoint: Endpoint, name: str) -> BrokerProbe | None:
-        """Reads what destinations take in and how far groups are behind; `name` is the target's, for subjects."""
+    def lag_probe(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...], name: str) -> BrokerProbe | None:
+        """See brokers.contract.WatchedByEndpoint, and kit.lag."""
         if not self.parts.lag:
             return None
-        made: BrokerProbe = self._part(self.parts.lag)(endpoint, name)
+        made: BrokerProbe = self._part(self.parts.lag)(endpoint, nodes, name)
         return made
 
     @property

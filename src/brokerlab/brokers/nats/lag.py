@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from brokerlab.brokers.contract import Reading
+from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.kit.http_reader import read_json
+from brokerlab.brokers.kit.lag import destination_readings, lag_reading
 from brokerlab.brokers.kit.wire import option_list
 from brokerlab.model.plan import Endpoint
-from brokerlab.model.subjects import destination_subject, group_subject
-from brokerlab.model.watched_here import DESTINATION, GROUP
 
 _PAGE = "jsz?streams=true&consumers=true"
 
@@ -18,7 +17,7 @@ class NatsLag:
     """See brokers.contract.WatchedByEndpoint. A stream is one partition. Without the address of the monitoring nothing is
     known; one server tells of the streams it has, so of each stream the largest figures count."""
 
-    def __init__(self, endpoint: Endpoint, name: str) -> None:
+    def __init__(self, endpoint: Endpoint, nodes: tuple[NodeInfo, ...], name: str) -> None:  # noqa: ARG002 - the endpoint says where
         self._name = name
         self._urls = option_list(endpoint, "monitoring")
 
@@ -37,14 +36,11 @@ class NatsLag:
         return list(found.values())
 
     def _of(self, stream: dict[str, Any]) -> list[Reading]:
-        subject = destination_subject(self._name, stream["name"])
-        state = stream.get("state", {})
-        readings = [
-            Reading.of(DESTINATION["messages_in_total"], subject, state.get("last_seq", 0)),
-            Reading.of(DESTINATION["messages"], subject, state.get("messages", 0)),
-        ]
+        name, state = stream["name"], stream.get("state", {})
+        readings = destination_readings(
+            self._name, name, taken_in=state.get("last_seq", 0), held=state.get("messages", 0)
+        )
         for consumer in stream.get("consumer_detail") or ():
             behind = consumer.get("num_pending", 0) + consumer.get("num_ack_pending", 0)
-            of_group = group_subject(self._name, consumer["name"], stream["name"], 0)
-            readings.append(Reading.of(GROUP["lag_messages"], of_group, behind))
+            readings.append(lag_reading(self._name, consumer["name"], name, behind))
         return readings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.lag import lag_rows
 from brokerlab.model.watched import Field, WatchedMetric
 
 _SERVER = (  # field of /varz, metric, unit, meaning
@@ -23,8 +24,16 @@ _JETSTREAM = (  # field of /jsz, metric, unit, meaning
     ("streams", "jetstream_streams", "1", "streams"),
     ("consumers", "jetstream_consumers", "1", "consumers of streams"),
 )
-METRICS = tuple(
-    WatchedMetric(metric, unit, Field(name, page), meaning)
-    for page, told in (("varz", _SERVER), ("jsz", _JETSTREAM))
-    for name, metric, unit, meaning in told
+LAG = lag_rows(
+    taken_in="/jsz of every stream: last_seq",
+    held="/jsz of every stream: messages",
+    behind="/jsz of every consumer: num_pending and num_ack_pending, added up",
+)
+METRICS = (
+    *(
+        WatchedMetric(metric, unit, Field(name, page), meaning)
+        for page, told in (("varz", _SERVER), ("jsz", _JETSTREAM))
+        for name, metric, unit, meaning in told
+    ),
+    *LAG,
 )

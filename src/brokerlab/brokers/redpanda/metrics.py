@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.lag import BY_OFFSETS
 from brokerlab.model.watched import Sample, WatchedMetric
 
 _REQUESTS = "redpanda_kafka_request_bytes_total"
@@ -17,4 +18,5 @@ METRICS = (
     WatchedMetric("memory_bytes", "B", Sample("redpanda_memory_allocated_memory"), "memory allocated"),
     WatchedMetric("disk_free_bytes", "B", Sample("redpanda_storage_disk_free_bytes"), "free space of its disk"),
     WatchedMetric("cpu_busy_seconds_total", "s", Sample("redpanda_cpu_busy_seconds_total"), "CPU time, all its cores"),
+    *BY_OFFSETS,
 )

@@ -30,7 +30,8 @@ def _prometheus() -> list[Dashboard]:
         rows = rows_of(system, "broker")
         if rows:
             panels = list(dict.fromkeys(prometheus_panel(row, _SOME_NODE) for row in rows))  # some have two sources
-            panels += [prometheus_panel(row) for row in (*DESTINATION.values(), *GROUP.values())]
+            told = {row.metric for scope in ("destination", "group") for row in rows_of(system, scope)}
+            panels += [prometheus_panel(r) for r in (*DESTINATION.values(), *GROUP.values()) if r.metric in told]
             uid, title = f"brokerlab-prometheus-{system}", f"Broker: {system}"
             found.append(Dashboard(uid, title, "prometheus", tuple(panels), (_nodes(rows[0].prometheus),)))
     return found

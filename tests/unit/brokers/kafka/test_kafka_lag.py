@@ -76,7 +76,7 @@ def probe(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> KafkaLag:
     topics = {"orders": SimpleNamespace(partitions={0: None, 1: None})}
     client = SimpleNamespace(admin=admin, addresses="here", metadata=lambda _s: SimpleNamespace(topics=topics))
     monkeypatch.setattr(lag, "Client", lambda *_: client)
-    return KafkaLag(Endpoint(addresses=("127.0.0.1:9092",)), "kafka")
+    return KafkaLag(Endpoint(addresses=("127.0.0.1:9092",)), (), "kafka")
 
 
 def lags(probe: KafkaLag) -> dict[str, float]:
