@@ -12,11 +12,14 @@ import pytest
 from contract_load import agent_plan, cell_for, deadline, receive, wait_remaining
 from contract_servers import Running, running_server
 
+from brokerlab.brokers.redis import lag
 from brokerlab.brokers.redis.broker import VALKEY
 from brokerlab.brokers.redis.connection import Connection
 from brokerlab.brokers.redis.keys import key_of
+from brokerlab.brokers.redis.lag import RedisLag
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED
 from brokerlab.model.plan import Durability
+from brokerlab.model.subjects import parts_of
 
 
 @pytest.fixture(scope="module")
@@ -192,3 +195,45 @@ def test_a_deleted_stream_is_said_to_its_consumer(running: Running) -> None:
     with pytest.raises(Exception, match="cannot be read") as caught:
         receive([consumer], 1, seconds=30)
     assert type(caught.value).__name__ == "BrokerError"
+
+
+def test_streams_that_tell_nothing_of_their_groups_cost_the_others_nothing(
+    running: Running, control: Connection
+) -> None:
+    name, broken = running.destination("g"), running.destination("g")
+    key, hole = key_of(name, 0), key_of(broken, 0)
+    control.call("SET", "no stream", "and no business of ours")
+    control.call("XADD", key, "*", "v", "x")
+    ids = [control.call("XADD", hole, "*", "v", "x") for _ in range(3)]
+    control.call("XDEL", hole, ids[1])  # type: ignore[arg-type]
+    probe = RedisLag(running.endpoint, (), "cache")
+    told = {(parts_of(r.subject)[1:], r.metric): r.value for r in probe.read()}
+    group = running.group("g")
+    assert told[(group, key, "0"), "lag_messages"] == 1
+    assert told[(hole,), "messages_in_total"] == 3
+    assert told[(hole,), "messages"] == 2
+    assert ((group, hole, "0"), "lag_messages") not in told, (
+        "a hole behind the group's position: the server cannot tell"
+    )
+    assert list(probe.missing()) == [f"group {group} of {hole}"]
+    assert not any("no stream" in names for names, _ in told)
+    control.call("DEL", hole)
+    assert hole not in {parts_of(r.subject)[-1] for r in probe.read()}
+    assert probe.missing() == {}
+
+
+def test_keys_are_looked_through_in_parts_and_all_streams_are_found_in_the_end(
+    running: Running, control: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = running.destination("g")
+    control.call("MSET", *(word for n in range(5000) for word in (f"filler-{n}", "x")))
+    monkeypatch.setattr(lag, "SCANS", 1)
+    monkeypatch.setattr(lag, "KEYS_AT_ONCE", 100)
+    master = lag.Master(running.endpoint.addresses[0], None)
+    looks = 0
+    while not {key_of(name, p).encode() for p in range(2)} <= set(master.streams.now()):
+        master.streams.forget()
+        looks += 1
+        assert looks < 1000
+    assert looks > 0, "one look was enough: it cannot have been a part"
+    master.close()

@@ -37,7 +37,9 @@ def _front_door(product: str, version: str, majors: tuple[int, ...], *, clustere
             lock_file=Path(__file__).with_name(f"{server}.lock"),
             majors=majors,
         ),
-        parts=Parts.called("Redis", figures_at={"redis": ("", "{address}")}),
+        parts=Parts.called(
+            "Redis", lag=f"lag:{'Cluster' if clustered else 'Redis'}Lag", figures_at={"redis": ("", "{address}")}
+        ),
         test_hints=TestHints(slow_to_start=clustered, taken_port_in_every_run=quick),
     )
 

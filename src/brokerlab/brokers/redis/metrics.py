@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.lag import lag_rows
 from brokerlab.model.watched import Field, WatchedMetric
 
 _INFO = (  # field of INFO, metric, unit, meaning
@@ -26,4 +27,9 @@ _INFO = (  # field of INFO, metric, unit, meaning
     ("used_cpu_user_main_thread", "cpu_user_main_thread_s", "s", "user CPU time of the main thread"),
     ("used_cpu_sys_main_thread", "cpu_sys_main_thread_s", "s", "system CPU time of the main thread"),
 )
-METRICS = tuple(WatchedMetric(metric, unit, Field(name), meaning) for name, metric, unit, meaning in _INFO)
+LAG = lag_rows(
+    taken_in="XINFO STREAM: entries-added",
+    held="XINFO STREAM: length",
+    behind="XINFO GROUPS: lag and pending, added up",
+)
+METRICS = (*(WatchedMetric(metric, unit, Field(name), meaning) for name, metric, unit, meaning in _INFO), *LAG)
