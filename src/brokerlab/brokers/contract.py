@@ -139,6 +139,7 @@ class TestHints:
     settles_after_death: bool = True  # False: after the server's death open messages wait for the engine's timeout
     soon_again: Mapping[str, str] = field(default_factory=dict)  # broker settings: what a lost consumer held comes soon
     advertise: Callable[[str], Mapping[str, str]] | None = None  # broker settings that send clients to this address
+    lag_probe_tells: tuple[str, ...] = ("lag_messages", "messages_in_total")  # where it has a lag probe
     address_option: str | None = None  # of the endpoint: where drivers connect, if not at its addresses
 
 

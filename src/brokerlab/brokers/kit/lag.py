@@ -59,6 +59,11 @@ def queue_readings(broker: str, queue: str, waiting: float, taken_in: float | No
     return [*readings, lag_reading(broker, queue, queue, waiting)]
 
 
+def beyond_most(of_what: str) -> dict[str, str]:
+    """For `missing` of a probe that found more than MOST_DESTINATIONS."""
+    return {f"the rest of its {of_what}": f"only {MOST_DESTINATIONS:,} {of_what} are read"}
+
+
 class Listing(Generic[One]):
     """What there is, as `ask` tells it: asked for every LIST_EVERY_S, MOST_DESTINATIONS of it at most."""
 
@@ -82,5 +87,4 @@ class Listing(Generic[One]):
 
     def missing(self) -> dict[str, str]:
         """For `missing` of a probe."""
-        beyond = f"only {MOST_DESTINATIONS:,} {self._of_what} of a broker are read"
-        return {f"the rest of its {self._of_what}": beyond} if self._beyond else {}
+        return beyond_most(self._of_what) if self._beyond else {}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from brokerlab.brokers.contract import NodeInfo, Reading
@@ -16,6 +17,9 @@ from brokerlab.model.plan import Endpoint
 from brokerlab.model.watched import Field, Sample, WatchedMetric, fields_of
 
 _LINE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})? ([^ ]+)(?: \d+)?")
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_ESCAPED = re.compile(r"\\(.)")
+_EARLY_S = 0.5  # who is asked every second is not asked exactly then
 
 
 def readings_of(subject: str, values: Mapping[str, object], known: Mapping[str, WatchedMetric]) -> list[Reading]:
@@ -51,6 +55,34 @@ def page_readings(
 ) -> list[Reading]:
     """The same as readings."""
     return [Reading.of(row, subject, value) for row, value in figures_in(page, rows, rename).items()]
+
+
+def samples_in(page: str, names: Collection[str]) -> Iterator[tuple[str, dict[str, str], float]]:
+    """The samples of these names on a page in Prometheus' text form, with their labels."""
+    for line in page.splitlines():
+        if line.partition("{")[0].partition(" ")[0] in names and (match := _LINE.fullmatch(line.strip())) is not None:
+            value = _number(match[3])
+            if math.isfinite(value):
+                labels = {name: _ESCAPED.sub(_unescaped, text) for name, text in _LABEL.findall(match[2] or "")}
+                yield match[1], labels, value
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return "\n" if escape[1] == "n" else escape[1]
+
+
+class NowAndThen:
+    """Says yes at most every `seconds`, for what costs too much to be asked every time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._due_s = -math.inf  # monotonic
+
+    def now(self) -> bool:
+        due = time.monotonic() >= self._due_s
+        if due:
+            self._due_s = time.monotonic() + self._seconds - _EARLY_S
+        return due
 
 
 def _number(text: str) -> float:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 import socket
 import ssl
-import time
 
 from brokerlab.brokers.contract import NodeInfo, Reading
 from brokerlab.brokers.kit.http_reader import read_text
-from brokerlab.brokers.kit.probing import figures_in, readings_of
+from brokerlab.brokers.kit.probing import NowAndThen, figures_in, readings_of
 from brokerlab.brokers.kit.wire import tls_context
 from brokerlab.brokers.pulsar.metrics import BOOKIE, BROKER, JVM, ZOOKEEPER
 from brokerlab.model.plan import Endpoint
@@ -19,7 +17,6 @@ from brokerlab.model.watched import WatchedMetric, fields_of
 _TIMEOUT_S = 2.0
 # Writing its pages takes an idle standalone Pulsar 50 to 100 ms of CPU: every second that was 5 % of a core.
 PAGES_EVERY_S = 5.0
-_EARLY_S = 0.5  # a probe that is asked every second is not asked exactly then
 _JOURNAL_NUMBER = re.compile(r"_journalIndex_\d+")  # a label with BookKeeper's provider, in the name with Pulsar's
 
 
@@ -49,15 +46,14 @@ class PulsarProbe:
         self._nodes = nodes
         secured = endpoint.security is not None and endpoint.security.tls
         self._context = tls_context(endpoint.security) if secured else None
-        self._pages_at_s = -math.inf  # monotonic
+        self._pages_due = NowAndThen(PAGES_EVERY_S)
 
     def read(self) -> list[Reading]:
         readings: list[Reading] = []
         for node in self._nodes:
             if "zookeeper" in node.urls:
                 readings += _zookeeper_readings(node)
-        if time.monotonic() >= self._pages_at_s:
-            self._pages_at_s = time.monotonic() + PAGES_EVERY_S - _EARLY_S
+        if self._pages_due.now():
             readings += self._pages()
         return readings
 

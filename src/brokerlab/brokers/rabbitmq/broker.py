@@ -43,9 +43,13 @@ def _front_door(kind: Kind) -> FrontDoor:
             "Rabbit",
             producer=producer,
             consumer=consumer,
+            lag="lag:RabbitLag",
             figures_at={"prometheus": ("prometheus", "http://{host}:15692/metrics")},
         ),
-        test_hints=TestHints(address_option="stream" if is_stream else None),
+        test_hints=TestHints(
+            address_option="stream" if is_stream else None,
+            lag_probe_tells=() if is_stream else ("lag_messages", "messages_in_total"),
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.lag import lag_rows
 from brokerlab.model.watched import Sample, WatchedMetric
 
 _PAGE = (  # name on the page, metric, unit, meaning
@@ -24,4 +25,9 @@ _PAGE = (  # name on the page, metric, unit, meaning
     ("erlang_vm_statistics_run_queues_length_total", "erlang_run_queue", "1", "Erlang processes ready to run"),
     ("erlang_vm_process_count", "erlang_processes", "1", "Erlang processes"),
 )  # fmt: skip
-METRICS = tuple(WatchedMetric(metric, unit, Sample(name), meaning) for name, metric, unit, meaning in _PAGE)
+LAG = lag_rows(
+    taken_in="/metrics/detailed: queue_exchange_messages_published_total of a queue; none of streams",
+    held="/metrics/detailed: queue_messages_ready and queue_messages_unacked of a queue, added up",
+    behind="the same, of the queue that is the group; none of streams",
+)
+METRICS = (*(WatchedMetric(metric, unit, Sample(name), meaning) for name, metric, unit, meaning in _PAGE), *LAG)

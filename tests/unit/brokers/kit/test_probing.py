@@ -10,9 +10,10 @@ from threading import Thread
 import pytest
 
 from brokerlab.brokers.contract import NodeInfo, Reading
+from brokerlab.brokers.kit import probing
 from brokerlab.brokers.kit.http_reader import ask, basic_login, read_json, read_text
 from brokerlab.brokers.kit.outcomes import OutcomeTable
-from brokerlab.brokers.kit.probing import NodeByNodeProbe, figures_in, readings_of
+from brokerlab.brokers.kit.probing import NodeByNodeProbe, NowAndThen, figures_in, readings_of, samples_in
 from brokerlab.errors import BrokerError
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED, UNKNOWN
 from brokerlab.model.plan import Endpoint
@@ -101,3 +102,28 @@ def test_a_node_without_figures_does_not_keep_those_of_others() -> None:
     kinds = ("away", "refused", "good", "library", "other page", "good")
     nodes = tuple(NodeInfo(f"n-{i}", 1, {"figures": kind}) for i, kind in enumerate(kinds))
     assert [r.subject for r in Failing(Endpoint(addresses=("a:1",)), nodes).read()] == ["broker:n-2", "broker:n-5"]
+
+
+def test_samples_are_read_with_their_labels_whatever_these_hold() -> None:
+    page = (
+        "# TYPE ready gauge\n"
+        'ready{vhost="/",queue="a, \\"b\\" {c}\\n"} 3\n'
+        'ready{vhost="/",queue="x"} NaN\n'
+        'ready_too{queue="y"} 1\n'
+        "plain 7\n"
+    )
+    assert list(samples_in(page, ("ready", "plain"))) == [
+        ("ready", {"vhost": "/", "queue": 'a, "b" {c}\n'}, 3.0),
+        ("plain", {}, 7.0),
+    ]
+
+
+def test_what_costs_much_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(probing.time, "monotonic", lambda: now_s)
+    due = NowAndThen(5.0)
+    asked = []
+    for _ in range(12):
+        asked.append(due.now())
+        now_s += 0.99
+    assert [i for i, yes in enumerate(asked) if yes] == [0, 5, 10]

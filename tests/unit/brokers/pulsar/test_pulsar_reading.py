@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from brokerlab.brokers.contract import NodeInfo
+from brokerlab.brokers.kit import probing
 from brokerlab.brokers.kit.probing import figures_in
 from brokerlab.brokers.pulsar import probe
 from brokerlab.brokers.pulsar.consumer import position, share_of
@@ -49,7 +50,7 @@ def test_what_is_no_number_or_not_there_gives_no_figure() -> None:
 def test_pages_cost_the_broker_so_they_are_not_read_every_second(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_at: list[float] = []
     now_s = 100.0
-    monkeypatch.setattr(probe.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(probing.time, "monotonic", lambda: now_s)
     monkeypatch.setattr(probe, "read_text", lambda *_: asked_at.append(now_s) or PAGE)
     pulsar = PulsarProbe(
         Endpoint(addresses=("127.0.0.1:1",)), (NodeInfo("pulsar-1", 1, {"broker": "http://127.0.0.1:1"}),)
