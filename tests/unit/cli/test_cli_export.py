@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from brokerlab.cli.main import cli
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows
-from brokerlab.results.tables import DELIVERY, RESULT_TABLES, RUN_SUMMARY
+from brokerlab.results.tables import DELIVERY, READING_PER_SECOND, RESULT_TABLES, RUN_SUMMARY
 from synthetic_tables import Story, write_results
 
 NAME = "20261101T120000Z-one-aaaaaa"
@@ -56,6 +56,16 @@ def test_csv_reads_back_as_the_table(run: RunDirectory) -> None:
         assert (found["label"], float(found["median"])) == (row["label"], row["median"])
         assert json.loads(found["values"]) == row["values"]
         assert found["run"] == NAME  # also where the table does not have it
+
+
+def test_of_a_run_that_only_watched_its_readings_are_exported(run: RunDirectory, tmp_path: Path) -> None:
+    plan = run.path / "plan.json"
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "kind": "monitor"}))
+    rows = list(csv.DictReader(io.StringIO(_export("csv").stdout)))
+    readings = read_rows(run, READING_PER_SECOND)
+    assert readings
+    assert [(r["metric"], float(r["value"])) for r in rows] == [(r["metric"], r["value"]) for r in readings]
+    assert _export("csv", "--out", str(tmp_path)).stdout == f"{tmp_path / NAME}.reading_per_second.csv\n"
 
 
 def test_every_table_is_written_to_files(run: RunDirectory, tmp_path: Path) -> None:

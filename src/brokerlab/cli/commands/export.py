@@ -135,15 +135,21 @@ def _tables(name: str) -> list[Table]:
 
 def _one_text(runs: Sequence[AnalyzedRun], form: str, tables: Sequence[Table]) -> str:
     from brokerlab.results.export.documents import as_csv
-    from brokerlab.results.tables import RUN_SUMMARY
 
     if form == "parquet":
         raise UserError("parquet is written to files only", hint="give --out DIR")
     if form == "csv":
         if len(tables) > 1:
             raise UserError(f"{len(tables)} tables do not fit into one CSV", hint="give one --table, or --out DIR")
-        return as_csv(runs, tables[0] if tables else RUN_SUMMARY)
+        return as_csv(runs, tables[0] if tables else _main_table(runs))
     return _document(form)(runs, tables)
+
+
+def _main_table(runs: Sequence[AnalyzedRun]) -> Table:
+    """What is exported where no table is named. A run that only watched has no cells, and so no summary of them."""
+    from brokerlab.results.tables import READING_PER_SECOND, RUN_SUMMARY
+
+    return READING_PER_SECOND if all(run.plan.kind == "monitor" for run in runs) else RUN_SUMMARY
 
 
 def _document(form: str) -> Callable[[Sequence[AnalyzedRun], Sequence[Table]], str]:
@@ -163,11 +169,10 @@ def _write(runs: Sequence[AnalyzedRun], stem: str, form: str, tables: Sequence[T
     """Files, each whole or not at all: <run>.<ending>, or <run>.<table>.<ending> for csv and parquet; <run> is `lake` for
     all runs of one."""
     from brokerlab.results.export.documents import as_csv, write_parquet
-    from brokerlab.results.tables import RUN_SUMMARY
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for table in (tables or [RUN_SUMMARY]) if form in ("csv", "parquet") else ():
+        for table in (tables or [_main_table(runs)]) if form in ("csv", "parquet") else ():
             file = folder / f"{stem}.{table.name}.{form}"
             aside = file.with_name(f".{file.name}")
             if form == "csv":
