@@ -135,8 +135,9 @@ def _of_one_node(cell: CellPlan, broker: Broker) -> Found:
 
 
 def _most_dead(faults: Sequence[FaultPlan]) -> int:
-    """How many nodes are dead at once, at most; each of these is one of them at the moment of some kill."""
-    return max(sum(of.at_s <= kill.at_s < of.back_s for of in faults) for kill in faults)
+    """How many nodes are dead at once, at most: that is so at the moment of some kill. One that comes back at that moment
+    counts, because either may be first."""
+    return max(sum(of.at_s <= kill.at_s <= of.back_s for of in faults) for kill in faults)
 
 
 def _of_security(cell: CellPlan, broker: Broker) -> Found:

@@ -153,7 +153,7 @@ def _of_faults(workload: Workload) -> Found:
         elif fault.restart_after is not None and planned[i].back_s >= measure_s:
             end = f"must be less than {measure_s - fault.at:g} s: it counts from `at`, and measure ends at {measure_s:g} s"
             yield ("faults", i, "restart_after"), end
-        others = [of for j, of in enumerate(planned) if (of.at_s, j) < (fault.at, i) and of.back_s > fault.at]
+        others = [of for j, of in enumerate(planned) if (of.at_s, j) < (fault.at, i) and of.back_s >= fault.at]
         if fault.kill not in ROLES and any(of.target == fault.kill for of in others):
             yield ("faults", i, "kill"), "names a node that is dead by then"
 

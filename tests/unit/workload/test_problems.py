@@ -594,8 +594,9 @@ def test_killing_every_node_or_one_node_twice_is_refused(written, broker_named):
         (1, ["kill: leader, at: 1s, restart_after: 1s", "kill: leader, at: 5s"], "cannot lose it for good"),
         (3, ["kill: able-1, at: 1s, restart_after: 3s", "kill: able-1, at: 3s"], "faults[1].kill: names a node that is dead by then"),
         (3, ["kill: able-1, at: 3s", "kill: able-2, at: 1s", "kill: able-3, at: 2s, restart_after: 2s"], "3 of 3 nodes would be dead at once"),
-        (1, ["kill: leader, at: 1s, restart_after: 2s", "kill: able-1, at: 3s, restart_after: 0s"], None),
-        (3, ["kill: able-1, at: 3s", "kill: able-1, at: 1s, restart_after: 2s"], None),
+        (1, ["kill: leader, at: 1s, restart_after: 2s", "kill: able-1, at: 4s, restart_after: 0s"], None),
+        (1, ["kill: leader, at: 1s, restart_after: 2s", "kill: leader, at: 3s, restart_after: 1s"], "must be started again before it is killed again"),
+        (3, ["kill: able-1, at: 3s", "kill: able-1, at: 1s, restart_after: 1s"], None),
         (3, [f"kill: able-{i}, at: {i}s, restart_after: 1s" for i in (1, 2, 3)], None),
     ],
 )  # fmt: skip
