@@ -92,7 +92,7 @@ def planned(folder: Path, target: str) -> RunPlan:
     file.write_text(WORKLOAD)
     plan = plan_workload(file, broker_named=broker_named)
     faults = (FaultPlan(kind="kill", target=target, at_s=2.0),)
-    cells = tuple(c.model_copy(update={"faults": faults, "keep_messages": True}) for c in plan.cells)
+    cells = tuple(c.model_copy(update={"nodes": 2, "faults": faults, "keep_messages": True}) for c in plan.cells)
     return plan.model_copy(update={"cells": cells})
 
 

@@ -62,7 +62,8 @@ class LocalProbes:
 
     def follow(self, node: RestartedNode) -> None:
         """Its limits are those of its name (processes.confinement), so they are watched on as they were."""
-        for probe in (*self._processes, *self._placed):
+        probes: list[ProcessProbe | PlacementProbe] = [*self._processes, *self._placed]
+        for probe in probes:
             if probe.subject == f"process:{node.name}":
                 probe.follow(node.pid)
         self._foreign.add(node.pid)
