@@ -20,9 +20,11 @@ from contract_servers import Running, running_server
 
 from brokerlab.brokers.pulsar.broker import BROKER
 from brokerlab.brokers.pulsar.client import connect, partition_topic
+from brokerlab.brokers.pulsar.lag import PulsarLag
 from brokerlab.brokers.pulsar.probe import sync_count
 from brokerlab.model.blocks import ACKNOWLEDGED, REJECTED
 from brokerlab.model.plan import Durability
+from brokerlab.model.subjects import parts_of
 
 pytestmark = pytest.mark.timeout(900)
 CELL = cell_for("pulsar", 1, Durability.L3)
@@ -48,6 +50,34 @@ def test_every_acknowledged_write_was_synced_when_the_journal_syncs(running: Run
     while sync_count(bookie) < before + 30:  # counts are published once a second
         assert time.monotonic_ns() < until, f"{sync_count(bookie) - before} syncs for 30 writes"
         time.sleep(0.2)
+
+
+def test_lag_is_what_was_sent_less_what_was_acknowledged_where_a_message_is_an_entry(running: Running) -> None:
+    alone = running.cell.model_copy(update={"client_settings": {"batching_enabled": "false"}})
+    unbatched = replace(running, cell=alone)
+    name = unbatched.destination("g", "other")
+    sender = unbatched.sender(name)
+    sender.send(100)
+    sender.settle()
+    consumer = unbatched.consumer("g", name)
+    (got,) = receive([consumer], 30, most=30)
+    left = 100 - len({m.identity for m in got})
+    assert 0 < left < 100
+    consumer.close(deadline(10))  # sends acknowledgements that it has collected
+    probe, until = PulsarLag(running.endpoint, running.cluster.nodes(), "mq"), deadline()
+    wanted = {running.group("g"): left, running.group("other"): 100}
+    told: dict[str, float] = {}
+    while told != wanted:
+        assert time.monotonic_ns() < until, told
+        readings = [r for r in probe.read() if r.metric == "lag_entries" and name in parts_of(r.subject)[2]]
+        told = {} if readings else told  # it is asked every few seconds only
+        for reading in readings:
+            _, group, destination, partition = parts_of(reading.subject)
+            assert destination.endswith(f"/{name}")
+            assert partition in ("0", "1")
+            told[group] = told.get(group, 0) + reading.value
+        time.sleep(0.1)
+    assert probe.missing() == {}
 
 
 def test_messages_published_before_any_consumer_connects_are_all_there(running: Running) -> None:

@@ -85,6 +85,7 @@ DESTINATION = _rows(
 GROUP = _rows(
     "group",
     ("lag_messages", "1", _TOLD, "messages of a partition that a group has not acknowledged", "brokerlab.consumer.lag.messages", ()),
+    ("lag_entries", "1", _TOLD, "entries of a partition that a group has not acknowledged, where a broker counts batches of messages", "brokerlab.consumer.lag.entries", ()),
 )  # fmt: skip
 
 _AGENTS = Asked("our agents")

@@ -18,7 +18,7 @@ MOST_POINTS = 2_000  # of a line: more than a screen is wide
 MOST_LINES = 24  # of a chart
 # Title, unit of the axis, and which series: scopes and ends of metrics. In the order in which people look.
 _CHARTS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("Consumer lag", "1", ("group",), ("lag_messages",)),
+    ("Consumer lag", "1", ("group",), ("lag_messages", "lag_entries")),
     ("Messages in, by destination", "1/s", ("destination",), ("messages_in_per_s",)),
     ("Messages, as the brokers count them", "1/s", ("broker",), ("messages_in_per_s", "messages_out_per_s", "in_messages_per_s", "out_messages_per_s", "in_msgs_per_s", "out_msgs_per_s", "messages_received_per_s", "messages_delivered_per_s", "messages_enqueued_per_s", "messages_dequeued_per_s")),
     ("Request time, 99th percentile", "ms", ("broker",), ("request_time_p99_ms", "add_p99_ms")),

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from brokerlab.brokers.contract import Reading
 from brokerlab.model.subjects import destination_subject, group_subject
-from brokerlab.model.watched import Asked, WatchedMetric
+from brokerlab.model.watched import Asked, Bean, WatchedMetric
 from brokerlab.model.watched_here import DESTINATION, GROUP
 
 LIST_EVERY_S = 5.0
@@ -22,14 +22,17 @@ MOST_DESTINATIONS = 1000  # of one target: a broker with more is read in part
 One = TypeVar("One")
 
 
-def lag_rows(*, taken_in: str = "", held: str = "", behind: str = "") -> tuple[WatchedMetric, ...]:
-    """Rows of the table of metrics: in words, what is asked for each; what is not told has none."""
+def lag_rows(
+    *, taken_in: str | Bean = "", held: str | Bean = "", behind: str | Bean = "", behind_in_entries: str = ""
+) -> tuple[WatchedMetric, ...]:
+    """Rows of the table of metrics: what is asked for each, in words or as a bean; what is not told has none."""
     told = (
         (DESTINATION["messages_in_total"], taken_in),
         (DESTINATION["messages"], held),
         (GROUP["lag_messages"], behind),
+        (GROUP["lag_entries"], behind_in_entries),
     )
-    return tuple(row.read_from(Asked(words)) for row, words in told if words)
+    return tuple(row.read_from(Asked(what) if isinstance(what, str) else what) for row, what in told if what)
 
 
 BY_OFFSETS = lag_rows(
@@ -51,6 +54,11 @@ def destination_readings(
 def lag_reading(broker: str, group: str, destination: str, behind: float, partition: int = 0) -> Reading:
     """Never below zero: a server may have counted an acknowledgement before the message."""
     return Reading.of(GROUP["lag_messages"], group_subject(broker, group, destination, partition), max(behind, 0))
+
+
+def entries_reading(broker: str, group: str, destination: str, behind: float, partition: int = 0) -> Reading:
+    """Of a broker that counts batches of messages, and not what is in them."""
+    return Reading.of(GROUP["lag_entries"], group_subject(broker, group, destination, partition), max(behind, 0))
 
 
 def queue_readings(broker: str, queue: str, waiting: float, taken_in: float | None = None) -> list[Reading]:

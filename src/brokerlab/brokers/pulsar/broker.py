@@ -34,12 +34,14 @@ BROKER = FrontDoor(
     recipe=FromMaven(broker="pulsar", version="4.2.4", lock_file=Path(__file__).with_name("pulsar.lock")),
     parts=Parts.called(
         "Pulsar",
+        lag="lag:PulsarLag",
         figures_at={"broker": ("web", "http://{host}:8080"), "bookie": ("bookies", "")},
     ),
     native=NativePath("native", "NativeProducer", "NativeConsumer", speaks_tls=False, limits="limit"),
     test_hints=TestHints(
         slow_to_start=True,
         resends=True,
+        lag_probe_tells=("messages_in_total",),
         advertise=lambda address: {"advertisedListeners": f"wire:pulsar://{address}"},
     ),
 )

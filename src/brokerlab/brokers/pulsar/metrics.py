@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.lag import lag_rows
 from brokerlab.model.watched import Field, Sample, WatchedMetric
 from brokerlab.model.watched_here import JVM as JVM_ROWS
 
@@ -54,4 +55,8 @@ _MNTR = (  # field of mntr, metric, unit, meaning
     ("zk_packets_sent", "packets_sent_total", "1", "packets sent"),
 )
 ZOOKEEPER = tuple(WatchedMetric(metric, unit, Field(name, "mntr"), meaning) for name, metric, unit, meaning in _MNTR)
-METRICS = (*JVM, *BROKER, *BOOKIE, *ZOOKEEPER)
+LAG = lag_rows(
+    taken_in="statistics of a topic: msgInCounter of all partitions, added up",
+    behind_in_entries="statistics of a topic: msgBacklog of a subscription",
+)
+METRICS = (*JVM, *BROKER, *BOOKIE, *ZOOKEEPER, *LAG)

@@ -7,7 +7,7 @@ import pytest
 from brokerlab.brokers.kit import lag
 from brokerlab.brokers.kit.lag import Listing, lag_reading, queue_readings
 from brokerlab.brokers.registry import BROKERS, broker_named, metrics_of
-from brokerlab.model.watched import Asked
+from brokerlab.model.watched import Asked, Bean
 
 
 class Clock:
@@ -79,4 +79,4 @@ def test_a_queue_is_its_own_group() -> None:
 def test_the_table_of_metrics_says_what_is_asked_of_every_broker_with_a_lag_probe(name: str) -> None:
     rows = [row for row in metrics_of(name) if row.scope in ("destination", "group")]
     assert bool(rows) == bool(getattr(broker_named(name), "parts").lag)  # noqa: B009 - a front door's
-    assert all(isinstance(row.source, Asked) for row in rows)
+    assert all(isinstance(row.source, Asked | Bean) for row in rows)
