@@ -42,6 +42,7 @@ BROKER = FrontDoor(
         producer="producer:StreamingProducer",
         consumer="consumer:StreamingConsumer",
         probe="monitoring:probe",
+        lag="lag:StreamingLag",
         figures_at={"monitoring": ("monitoring", "")},
     ),
     test_hints=TestHints(nodes_in_every_run=(1, 3), taken_port_in_every_run=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.lag import lag_rows
 from brokerlab.model.watched import Field, WatchedMetric
 
 PAGE = "streaming/serverz"
@@ -17,4 +18,9 @@ _TOLD = (  # field, metric, unit, meaning
     ("total_msgs", "stored_msgs", "1", "messages stored"),
     ("total_bytes", "stored_bytes", "B", "bytes stored"),
 )
-METRICS = tuple(WatchedMetric(metric, unit, Field(name, PAGE), meaning) for name, metric, unit, meaning in _TOLD)
+LAG = lag_rows(
+    taken_in="/streaming/channelsz: last_seq of a channel",
+    held="/streaming/channelsz: msgs of a channel",
+    behind="/streaming/channelsz: last_seq less the group's last_sent, and its pending_count",
+)
+METRICS = (*(WatchedMetric(metric, unit, Field(name, PAGE), meaning) for name, metric, unit, meaning in _TOLD), *LAG)

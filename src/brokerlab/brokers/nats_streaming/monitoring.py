@@ -48,6 +48,17 @@ class Monitoring:
         except OSError as e:
             raise BrokerError(f"the monitoring pages cannot be read: {e}") from e
 
+    def every_channel(self, most: int) -> tuple[list[dict[str, Any]], int]:
+        """So many channels at most, with their subscriptions, and how many there are. None where no address is known."""
+        url = self._leading()
+        if url is None:
+            return [], 0
+        try:
+            page = read_json(f"{url}/streaming/channelsz?subs=1&limit={most}")
+            return list(page.get("channels") or ()), int(page.get("total", 0))
+        except (OSError, *MISREAD) as e:
+            raise BrokerError(f"the monitoring pages cannot be read: {e}") from e
+
     def waiting(self, channels: list[str], queue: str) -> int | None:
         """Messages that a group has not acknowledged; None where the server does not tell."""
         with contextlib.suppress(BrokerError, OSError, *MISREAD):
@@ -59,10 +70,15 @@ class Monitoring:
 
 
 def _left(channel: dict[str, Any], queue: str) -> int:
-    """Each member knows the last message that it was sent; the latest of these is the group's."""
     own = [s for s in channel.get("subscriptions") or [] if str(s.get("queue_name", "")).rpartition(":")[2] == queue]
-    sent = max((int(s["last_sent"]) for s in own), default=0)
-    return int(channel["last_seq"]) - sent + sum(int(s["pending_count"]) for s in own)
+    return behind(channel, own)
+
+
+def behind(channel: dict[str, Any], members: list[dict[str, Any]]) -> int:
+    """Messages that a group of these subscriptions has not acknowledged. Each member knows the last message that it was sent;
+    the latest of these is the group's."""
+    sent = max((int(s["last_sent"]) for s in members), default=0)
+    return int(channel["last_seq"]) - sent + sum(int(s["pending_count"]) for s in members)
 
 
 probe = pages_probe("monitoring", METRICS)
