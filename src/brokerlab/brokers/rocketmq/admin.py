@@ -43,7 +43,7 @@ class RocketAdmin:
         name_servers: set[str] = set()
         for master in self._masters:
             with RemotingLink.session(master) as link:
-                name_servers |= set(filter(None, _config(link).get("namesrvAddr", "").split(";")))
+                name_servers |= set(filter(None, broker_config(link).get("namesrvAddr", "").split(";")))
                 for name in destinations:
                     link.call(remoting.DELETE_TOPIC, {"topic": name})
                 for group in groups:
@@ -57,7 +57,7 @@ class RocketAdmin:
         found = {"clients": self._clients}
         for master in self._masters:
             with RemotingLink.session(master) as link:
-                config = _config(link)
+                config = broker_config(link)
                 broker = config.get("brokerName", master.addresses[0])
                 found[f"broker:{broker}"] = {n: config[n] for n in (*READ_BACK, *sorted(NUMBERS)) if n in config}
                 for name in destinations:
@@ -78,7 +78,8 @@ class RocketAdmin:
         """Nothing stays open between requests."""
 
 
-def _config(link: RemotingLink) -> dict[str, str]:
+def broker_config(link: RemotingLink) -> dict[str, str]:
+    """A broker's settings as it runs."""
     lines = link.call(remoting.BROKER_CONFIG, {}).body.decode(errors="replace").splitlines()
     return {name: value for name, _, value in (line.partition("=") for line in lines)}
 

@@ -34,6 +34,7 @@ BROKER = FrontDoor(
         producer="drivers:producer",
         consumer="drivers:consumer",
         probe="admin:RocketProbe",
+        lag="lag:RocketLag",
         figures_at={"remoting": ("", "{address}")},
     ),
     test_hints=TestHints(taken_port_in_every_run=True),

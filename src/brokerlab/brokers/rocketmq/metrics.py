@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.lag import lag_rows
 from brokerlab.model.watched import Field, WatchedMetric
 
 _TOLD = (  # entry of the runtime information, metric, unit, meaning
@@ -13,4 +14,8 @@ _TOLD = (  # entry of the runtime information, metric, unit, meaning
 )
 BROKER = tuple(WatchedMetric(metric, unit, Field(name), meaning) for name, metric, unit, meaning in _TOLD)
 TOPICS = WatchedMetric("topics", "1", Field("topicList"), "topics that a name server knows")
-METRICS = (*BROKER, TOPICS)
+LAG = lag_rows(
+    taken_in="GET_MAX_OFFSET of all queues, added up",
+    behind="GET_MAX_OFFSET of a queue less what GET_ALL_CONSUMER_OFFSET says of the group",
+)
+METRICS = (*BROKER, TOPICS, *LAG)

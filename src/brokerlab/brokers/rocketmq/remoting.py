@@ -7,7 +7,7 @@ import hmac
 import json
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -18,6 +18,7 @@ from brokerlab.brokers.kit.asking import AskingLink
 from brokerlab.brokers.kit.link import CALL_S, RefusedError
 
 PULL, QUERY_OFFSET, COMMIT_OFFSET, CREATE_TOPIC, BROKER_CONFIG, RUNTIME_INFO = 11, 14, 15, 17, 26, 28
+ALL_TOPICS, ALL_POSITIONS = 21, 43
 MAX_OFFSET, HEARTBEAT, CREATE_GROUP, TOPIC_LIST, DELETE_GROUP = 30, 34, 200, 206, 207
 DELETE_TOPIC, FORGET_TOPIC, SEND, SEND_BATCH, TOPIC_CONFIG, REPLICATION = 215, 216, 310, 320, 351, 907
 SUCCESS, NOT_SUPPORTED, NO_PERMISSION, NO_TOPIC = 0, 3, 16, 17
@@ -149,6 +150,12 @@ class RemotingLink(AskingLink[Answer]):
         got: list[Answer] = []
         self.write(self.request(code, fields, got.append, body))
         return expect(self._wait_for_answer(f"request {code}", got, seconds), *fine)
+
+    def call_each(self, code: int, fields: Sequence[Fields], seconds: float = CALL_S) -> list[Answer]:
+        """Ask with each of these, all together, and wait for the answers, whatever they say. Raises OSError."""
+        until, got = time.monotonic() + seconds, [list[Answer]() for _ in fields]
+        self.write(b"".join(self.request(code, one, to.append) for one, to in zip(fields, got, strict=True)))
+        return [self._wait_for_answer(f"request {code}", to, max(until - time.monotonic(), 0)) for to in got]
 
     def _take_frames(self) -> None:
         for answer in take_answers(self._buffer):
