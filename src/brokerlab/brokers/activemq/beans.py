@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brokerlab.brokers.activemq.metrics import BROKER, METRICS, OWN
+from brokerlab.brokers.activemq.metrics import BROKER, FIGURES, LAG, OWN, QUEUE
 from brokerlab.brokers.activemq.settings import SERVER
 from brokerlab.brokers.kit.jolokia import Jolokia, Values, asking_beans, jolokia_probe
 from brokerlab.errors import BrokerError
@@ -25,12 +25,14 @@ READABLE = {
     **beans_of(JVM.values()),
     BROKER: (*_OF_BROKER, *beans_of(OWN)[BROKER]),
     _STORE: _OF_STORE,
-    _DESTINATION.format("*", "*"): _OF_QUEUE,
+    # One entry for each kind: of two that fit a bean only one counts.
+    QUEUE: tuple(dict.fromkeys((*_OF_QUEUE, *beans_of(LAG)[QUEUE]))),
+    _DESTINATION.format("*", "Topic"): _OF_QUEUE,
 }
 CALLABLE = {BROKER: tuple(_REMOVALS.values())}
 
 
-probe = jolokia_probe(METRICS)
+probe = jolokia_probe(FIGURES)
 
 
 class Beans:

@@ -37,6 +37,7 @@ BROKER = FrontDoor(
         producer="drivers:producer",
         consumer="drivers:ActiveConsumer",
         probe="beans:probe",
+        lag="lag:ActiveLag",
         figures_at={"jolokia": ("jolokia", "")},
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.lag import lag_rows
 from brokerlab.model.watched import Bean, WatchedMetric
 from brokerlab.model.watched_here import JVM
 
@@ -13,4 +14,7 @@ OWN = (
     WatchedMetric("connections", "1", Bean(BROKER, "CurrentConnectionsCount"), "open connections"),
     WatchedMetric("memory_used_percent", "%", Bean(BROKER, "MemoryPercentUsage"), "share of its memory limit in use"),
 )
-METRICS = (*JVM.values(), *OWN)
+QUEUE = "org.apache.activemq:brokerName=*,destinationName=*,destinationType=Queue,type=Broker"
+LAG = lag_rows(taken_in=Bean(QUEUE, "EnqueueCount"), held=Bean(QUEUE, "QueueSize"), behind=Bean(QUEUE, "QueueSize"))
+FIGURES = (*JVM.values(), *OWN)
+METRICS = (*FIGURES, *LAG)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from brokerlab.brokers.artemis.metrics import BROKER, METRICS, OWN
+from brokerlab.brokers.artemis.metrics import ADDRESS, BROKER, FIGURES, LAG, OWN, QUEUE
 from brokerlab.brokers.artemis.settings import DATASYNC, KIND, SYNC, QueueName
 from brokerlab.brokers.kit.jolokia import Jolokia, Values, asking_beans, jolokia_probe
 from brokerlab.brokers.kit.names import belongs
@@ -17,8 +17,6 @@ from brokerlab.model.plan import Endpoint
 from brokerlab.model.watched import beans_of
 from brokerlab.model.watched_here import JVM
 
-_ADDRESS = f"{BROKER},component=addresses,address=*"
-_QUEUE = f"{_ADDRESS},subcomponent=queues,routing-type=*,queue=*"
 _RUNTIME = "java.lang:type=Runtime"
 _OF_BROKER = (
     *("Name", "Version", "Active", "HAPolicy", "ReplicaSync", "PersistenceEnabled", "SecurityEnabled", "GlobalMaxSize"),
@@ -35,13 +33,13 @@ READABLE = {
     **beans_of(JVM.values()),
     _RUNTIME: ("InputArguments",),
     BROKER: (*_OF_BROKER, *beans_of(OWN)[BROKER]),
-    _ADDRESS: ("Address",),
-    _QUEUE: _OF_QUEUE,
+    ADDRESS: ("Address", *beans_of(LAG)[ADDRESS]),
+    QUEUE: _OF_QUEUE,
 }
 CALLABLE = {BROKER: (_CREATE, _DELETE)}
 
 
-probe = jolokia_probe(METRICS)
+probe = jolokia_probe(FIGURES)
 
 
 def pairs_of(endpoint: Endpoint) -> list[Endpoint]:
@@ -113,16 +111,16 @@ class Beans:
             active.jolokia.call_each(active.bean, operation, [(one, True) for one in given])
 
     def addresses(self, destination: str) -> list[str]:
-        found = [bean["Address"] for bean in self._read(_ADDRESS, ("Address",))]
+        found = [bean["Address"] for bean in self._read(ADDRESS, ("Address",))]
         return [address for address in found if belongs(address, destination)]
 
     def queues(self, destination: str) -> list[Values]:
-        found = self._read(_QUEUE.replace("address=*", f'address="{destination}.*"'), _OF_QUEUE)
+        found = self._read(QUEUE.replace("address=*", f'address="{destination}.*"'), _OF_QUEUE)
         return [queue for queue in found if belongs(queue["Address"], destination)]
 
     def waiting(self, names: Sequence[QueueName]) -> int | None:
         """Messages in these queues of one group that no consumer has acknowledged; None where it does not tell all."""
-        found = self._read(_QUEUE.replace("queue=*", f'queue="{names[0].group}.*"'), _OF_QUEUE)
+        found = self._read(QUEUE.replace("queue=*", f'queue="{names[0].group}.*"'), _OF_QUEUE)
         counts = {queue["Name"]: int(queue["MessageCount"]) for queue in found}
         wanted = [name.queue for name in names]
         return sum(counts[queue] for queue in wanted) if counts.keys() >= set(wanted) else None

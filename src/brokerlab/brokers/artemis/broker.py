@@ -38,6 +38,7 @@ BROKER = FrontDoor(
         producer="drivers:producer",
         consumer="drivers:consumer",
         probe="beans:probe",
+        lag="lag:ArtemisLag",
         figures_at={"jolokia": ("jolokia", "")},
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from brokerlab.brokers.kit.lag import lag_rows
 from brokerlab.model.watched import Bean, WatchedMetric
 from brokerlab.model.watched_here import JVM
 
@@ -13,4 +14,8 @@ OWN = (
     WatchedMetric("connections", "1", Bean(BROKER, "ConnectionCount"), "open connections"),
     WatchedMetric("memory_used_bytes", "B", Bean(BROKER, "AddressMemoryUsage"), "memory of all addresses"),
 )
-METRICS = (*JVM.values(), *OWN)
+ADDRESS = f"{BROKER},component=addresses,address=*"
+QUEUE = f"{ADDRESS},subcomponent=queues,routing-type=*,queue=*"
+LAG = lag_rows(taken_in=Bean(ADDRESS, "RoutedMessageCount"), behind=Bean(QUEUE, "MessageCount"))
+FIGURES = (*JVM.values(), *OWN)
+METRICS = (*FIGURES, *LAG)

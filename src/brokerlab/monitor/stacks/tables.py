@@ -12,10 +12,11 @@ JVM_GROUP = "jvm"
 
 @cache
 def beans_by_group() -> dict[str, tuple[WatchedMetric, ...]]:
-    """What beans tell: under "jvm" of any JVM, then of each broker that runs in one."""
+    """What beans tell: under "jvm" of any JVM, then of each broker that runs in one. Beans of single destinations are left
+    out: their number is not known."""
     found = {JVM_GROUP: tuple(row for row, _ in bean_rows(""))}
     for system in systems():
-        rows = tuple(row for row, _ in bean_rows(system) if row.scope != "jvm")
+        rows = tuple(row for row, _ in bean_rows(system) if row.scope == "broker")
         if rows:
             found[system] = rows
     return found
