@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_load import cell, started
+from monitored import WITHIN_S, monitoring, series, until
 from prometheus_client.parser import text_string_to_metric_families
 
 from brokerlab.model.plan import Durability
-from brokerlab.results.directory import RunDirectory
-from brokerlab.results.watched import SeriesRow, read_readings, series_rows
+from brokerlab.results.watched import SeriesRow
 
-WITHIN_S = 180.0
 BEFORE, PRODUCED, CONSUMED = 40, 3_000, 1_200
 GROUP = "billing/eu"
 
@@ -32,28 +25,6 @@ GROUP = "billing/eu"
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as found:
         return int(found.getsockname()[1])
-
-
-def until(what: str, condition: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + WITHIN_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.2)
-    return found
-
-
-@contextmanager
-def monitoring(tmp_path: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    log = tmp_path / "stderr"
-    command = [sys.executable, "-m", "brokerlab.cli.main", "monitor", *arguments]
-    env = {**os.environ, "BROKERLAB_RUNS": str(tmp_path / "runs")}
-    with log.open("w") as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=env)
-        try:
-            yield process, log
-        finally:
-            process.kill()
-            process.communicate()
 
 
 def samples(port: int) -> dict[tuple[str, ...], float]:
@@ -123,8 +94,7 @@ def test_counts_agree_with_the_load_and_kafka_is_left_as_it_was(tmp_path: Path) 
             process.send_signal(signal.SIGINT)
             said, _ = process.communicate(timeout=WITHIN_S)
             assert process.returncode == 0, log.read_text()
-    (path,) = (p for p in (tmp_path / "runs").iterdir() if (p / "plan.json").exists())
-    rows = {(r.subject, r.metric): r for r in series_rows(read_readings(RunDirectory(path))[0])}
+    rows = series(tmp_path)
     of_topic: SeriesRow = rows["destination:kafka/orders", "messages_in_total"]
     assert of_topic.increase == PRODUCED
     lags = [r.last for (subject, metric), r in rows.items() if metric == "lag_messages" and "billing%2Feu" in subject]
