@@ -1,4 +1,4 @@
-"""Destinations and groups that management beans tell, through the Jolokia of every node: what ActiveMQ's relatives share."""
+"""Destinations and groups that management beans tell, through the Jolokia of every node."""
 
 from __future__ import annotations
 
