@@ -30,8 +30,8 @@ SETTINGS: dict[Profile, dict[str, str]] = {
         # Partitions are as many as cores (`values`): evidence is summarised where it is made, and 200 tasks would be all
         # overhead. That and joins with hints leave nothing to adapt but time.
         "spark.sql.adaptive.enabled": "false",
-        # Large data goes through Arrow (`work`); what is left for SQL are small tables, where generating and compiling code
-        # for each query takes two fifths of the processor time of adding runs to a lake.
+        # Large data goes through Arrow (`work`), where this changes nothing (docs/scaling.md). SQL is left with small tables of
+        # a lake or a study, and there compiling code for each query takes longer than running it.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.shuffle.compress": "false",
