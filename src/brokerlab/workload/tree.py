@@ -26,11 +26,16 @@ SETTINGS = ("broker_settings", "client_settings")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a value stands, and its text as written. Line 0: a flag; `file` is then the flag itself."""
+    """Where a value stands, and what was written: text, or the node it is made from when asked for, because every mapping
+    around a value has an origin too, and few are ever asked. Line 0: a flag; `file` is then the flag itself."""
 
     file: str
     line: int
-    text: str
+    written: str | yaml.Node
+
+    @property
+    def text(self) -> str:
+        return self.written if isinstance(self.written, str) else _written(self.written)
 
 
 @dataclass
@@ -182,7 +187,7 @@ def read_tree(text: str, file: str, what: str = "workload", fields: str = "name,
 def _built(node: yaml.Node, path: Path, file: str, origins: dict[Path, Origin], problems: list[Problem]) -> Any:
     if isinstance(node, yaml.SequenceNode):
         for i, item in enumerate(node.value):
-            origins[(*path, i)] = Origin(file, item.start_mark.line + 1, _written(item))
+            origins[(*path, i)] = Origin(file, item.start_mark.line + 1, item)
         return [_built(item, (*path, i), file, origins, problems) for i, item in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
         return _setting(node) if _is_setting(path) else _scalar(node)
@@ -192,7 +197,7 @@ def _built(node: yaml.Node, path: Path, file: str, origins: dict[Path, Origin], 
         if key in built:
             before = origins[(*path, key)].line
             problems.append(Problem(file, line, path_text((*path, key)), f"is given twice, first in line {before}"))
-        origins[(*path, key)] = Origin(file, line, _written(value))
+        origins[(*path, key)] = Origin(file, line, value)
         built[key] = _built(value, (*path, key), file, origins, problems)
     return built
 
@@ -279,7 +284,7 @@ def apply_override(tree: Tree, override: str) -> Problem | None:
         tree.put(path, built, Origin(flag, 0, value.strip()))
     except ValueError as error:
         return Problem(flag, 0, text, str(error))
-    tree.origins.update({known: Origin(flag, 0, origin.text) for known, origin in origins.items()})
+    tree.origins.update({known: Origin(flag, 0, origin.written) for known, origin in origins.items()})
     _replace_in_cells(tree, path, built)
     return problems[0] if problems else None
 
