@@ -104,15 +104,12 @@ def write_measured_plan(
         for e in plan.order
     }
     write_json(run.path / "state.json", {"executions": states})
-    summary = [
-        row
-        for c in plan.cells
-        if c.label not in failed
-        for m in metrics
-        for row in _summary(run.name, plan, c, m, truth)
-    ]
-    for table in RESULT_TABLES.values():
-        write_table(run.path, table, summary if table.name == "run_summary" else [])
+    rows: dict[str, list[dict[str, Any]]] = {table: [] for table in RESULT_TABLES}
+    for cell in (c for c in plan.cells if c.label not in failed):
+        for metric in metrics:
+            _add_figures(rows, run.name, plan, cell, metric, truth)
+    for name, table in RESULT_TABLES.items():
+        write_table(run.path, table, rows[name])
     judged = tuple(_verdict(c, plan.repeats, (verdicts or {}).get(c.label, {}), c.label in failed) for c in plan.cells)
     verdict = Verdict(
         run=plan.run, verdict="valid", complete=True, headline="A run.", reasons=tuple(reasons), delivery={},
@@ -122,17 +119,21 @@ def write_measured_plan(
     return run
 
 
-def _summary(run: str, plan: RunPlan, cell: Any, metric: str, truth: Truth) -> list[dict[str, Any]]:
+def _add_figures(
+    rows: Mapping[str, list[dict[str, Any]]], run: str, plan: RunPlan, cell: Any, metric: str, truth: Truth
+) -> None:
     salt = 100 * int((plan.tag or "0").rpartition("-")[2])  # the step's number: a pass has a random id, values must not
-    values = [truth(cell.label, metric, salt + r) for r in range(1, plan.repeats + 1)]
-    found = [float(v) for v in values if v is not None]
+    values = {r: truth(cell.label, metric, salt + r) for r in range(1, plan.repeats + 1)}
+    found = {r: float(v) for r, v in values.items() if v is not None}
     if not found:
-        return []
-    return [
-        {"run": run, "cell": cell.cell, "label": cell.label, "broker": cell.broker, "durability": "L4", "metric": metric,
-         "unit": METRICS[metric].unit, "n": len(found), "median": sorted(found)[len(found) // 2], "low": min(found),
-         "high": max(found), "values": found}
-    ]  # fmt: skip
+        return
+    of = {"run": run, "cell": cell.cell, "metric": metric, "unit": METRICS[metric].unit}
+    rows["execution_figure"].extend(of | {"repeat": r, "value": v, "counted": True} for r, v in found.items())
+    middle, least, most = sorted(found.values())[len(found) // 2], min(found.values()), max(found.values())
+    rows["run_summary"].append(
+        of | {"label": cell.label, "broker": cell.broker, "durability": "L4", "n": len(found), "median": middle, "low": least,
+              "high": most, "values": list(found.values())}
+    )  # fmt: skip
 
 
 def _verdict(cell: Any, repeats: int, changes: Mapping[str, Any], failed: bool) -> CellVerdict:

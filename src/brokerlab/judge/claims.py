@@ -64,6 +64,11 @@ class JudgedPart:
     reason: str
     limit: str = ""  # why it decides nothing: a driver of ours was the limit
 
+    @property
+    def is_open(self) -> bool:
+        """The interval reaches across, or there are too few repeats for one."""
+        return self.place == "across" or (self.measured is not None and self.measured.low is None)
+
 
 @dataclass(frozen=True)
 class JudgedClaim:
@@ -76,8 +81,8 @@ class JudgedClaim:
 
     @property
     def is_open(self) -> bool:
-        """Whether more repeats may tell: the interval reaches across, and nothing else stops the claim."""
-        return self.verdict == "cannot tell" and self.reason in [p.reason for p in self.parts if p.place == "across"]
+        """Whether more repeats may tell: a part is open, and nothing else stops the claim."""
+        return self.verdict == "cannot tell" and self.reason in [p.reason for p in self.parts if p.is_open]
 
     @property
     def chief(self) -> JudgedPart:

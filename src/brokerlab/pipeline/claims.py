@@ -1,6 +1,6 @@
 """Claims of a study, judged from the lake's gold tables. Pure functions from frames to frames.
 
-Values of single repeats come from run_summary and executions; a claim with the values and facts of its cells is one group,
+Values of single repeats come from execution_figure and executions; a claim with the values and facts of its cells is one group,
 and judge.claims gives its verdict.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from brokerlab.judge.claim_limits import SATURATED
@@ -31,35 +31,13 @@ def claim_tables(spark: SparkSession, gold: Gold, question: StudyQuestion) -> di
 
 
 def figures_by_round(gold: Gold, runs: Sequence[str]) -> DataFrame:
-    """(run, cell, metric, round, value) of every counted execution.
-
-    run_summary has the values in order of the executions that count. Where an execution lacks a value it is not known
-    which: the values are then numbered as they come.
-    """
-    values = (
-        gold("run_summary")
-        .where(sf.col("run").isin(runs))
-        .select("run", "cell", "metric", "n", sf.posexplode("values").alias("position", "value"))
-    )
-    of_cell = Window.partitionBy("run", "cell")
+    """(run, cell, metric, round, value) of every counted execution that has the figure."""
     counted = (
-        gold("executions")
-        .where(sf.col("run").isin(runs) & sf.col("counted"))
-        .select(
-            "run",
-            "cell",
-            "round",
-            (sf.row_number().over(of_cell.orderBy("repeat")) - 1).alias("position"),
-            sf.count("*").over(of_cell).alias("executions"),
-        )
+        gold("executions").where(sf.col("run").isin(runs) & sf.col("counted")).select("run", "cell", "repeat", "round")
     )
-    joined = values.join(sf.broadcast(counted), ["run", "cell", "position"], "left")
-    is_known = sf.col("n") == sf.col("executions")
-    return joined.select(
-        "run", "cell", "metric",
-        sf.when(is_known, sf.col("round")).otherwise(sf.col("position") + 1).cast("int").alias("round"),
-        "value",
-    )  # fmt: skip
+    figures = gold("execution_figure").where(sf.col("run").isin(runs))
+    joined = figures.join(sf.broadcast(counted), ["run", "cell", "repeat"])
+    return joined.select("run", "cell", "metric", "round", "value")
 
 
 def claim_figures(spark: SparkSession, gold: Gold, question: StudyQuestion) -> DataFrame:

@@ -13,6 +13,7 @@ from brokerlab.judge.claims import JudgedClaim, judged
 from brokerlab.lake.facts import cell_rows, execution_rows, reason_rows
 from brokerlab.lake.survey import Candidate
 from brokerlab.model.claims import SAME, Part
+from brokerlab.results.derived_tables import EXECUTION_FIGURE
 from brokerlab.results.directory import RunDirectory
 from brokerlab.results.reader import read_rows
 from brokerlab.results.tables import RUN_SUMMARY
@@ -43,27 +44,24 @@ def calibrated_per_s(run: RunDirectory, metric: str) -> float | None:
 
 def _figures(run: RunDirectory, members: Iterable[Member], parts: Sequence[Part]) -> list[Row]:
     names = {m.cell: m.name for m in members if m.run == run.name}
-    executions = sorted(execution_rows(_candidate(run)), key=lambda r: r["repeat"])
-    counted: dict[str, list[int]] = {}
-    for row in executions:
-        if row["counted"]:
-            counted.setdefault(row["cell"], []).append(row["round"])
-    found = []
-    for row in read_rows(run, RUN_SUMMARY):
-        if row["cell"] not in names:
-            continue
-        rounds = counted.get(row["cell"], [])
-        numbers = rounds if len(rounds) == row["n"] else range(1, row["n"] + 1)
-        for number, value in zip(numbers, row["values"], strict=True):
-            found.append(
-                {"name": names[row["cell"]], "metric": row["metric"], "run": run.name, "round": number, "value": value}
-            )
-    rounds_of = {(e["cell"], e["repeat"]): e["round"] for e in executions if e["counted"] and e["cell"] in names}
+    counted = {(e["cell"], e["repeat"]): e["round"] for e in execution_rows(_candidate(run)) if e["counted"]}
+    rounds = {execution: number for execution, number in counted.items() if execution[0] in names}
+    found = [
+        {
+            "name": names[row["cell"]],
+            "metric": row["metric"],
+            "run": run.name,
+            "round": rounds[key],
+            "value": row["value"],
+        }
+        for row in read_rows(run, EXECUTION_FIGURE)
+        if (key := (row["cell"], row["repeat"])) in rounds
+    ]
     for figure, values in window_values(run, parts).items():
         found += [
-            {"name": names[key[0]], "metric": figure, "run": run.name, "round": rounds_of[key], "value": value}
+            {"name": names[key[0]], "metric": figure, "run": run.name, "round": rounds[key], "value": value}
             for key, value in values.items()
-            if key in rounds_of
+            if key in rounds
         ]
     return found
 

@@ -69,6 +69,8 @@ class RunningStudy:
             self.say.note(f"{claim} is not runnable here: {why}")
         for number, repeats in enumerate(plan.looks, 1):
             wanted = self._open_cells(plan) if number > 1 else set(plan.running_cells())
+            if not wanted:
+                break
             self.say.note(f"look {number} of {len(plan.looks)}: {len(wanted)} cells, {repeats} repeats each")
             for experiment in self.study.fields.experiments:
                 cells = [c.name for c in self.study.experiment_cells(experiment.id) if c.name in wanted]

@@ -162,16 +162,16 @@ def test_claims_carry_what_was_published_and_the_runs_behind_them(measured: Meas
     assert [(p["part"], p["place"]) for p in tables.parts if p["claim"] == "kept"] == [(1, "inside"), (2, "inside")]
 
 
-def test_values_by_round_are_those_of_run_summary_by_duckdb(measured: Measured) -> None:
+def test_values_by_round_are_those_of_execution_figure_by_duckdb(measured: Measured) -> None:
     found = claim_figures(measured.spark, measured.gold, measured.question).where("claim = 'twice'").toArrow()
     lake = measured.place.lake
     with duckdb.connect() as connection:
-        for name in ("run_summary", "executions"):
+        for name in ("execution_figure", "executions", "cells"):
             connection.register(name, lake.dataset(name))
         wanted = connection.sql(
-            "SELECT s.label AS name, e.run, e.round, s.values[row_number() OVER (PARTITION BY s.run, s.cell ORDER BY e.repeat)]"
-            " AS value FROM run_summary s JOIN executions e USING (run, cell) WHERE s.metric = 'sent_per_s' AND e.counted"
-            " AND s.label IN ('fast', 'slow') ORDER BY ALL"
+            "SELECT c.label AS name, run, e.round, f.value FROM execution_figure f JOIN executions e USING (run, cell, repeat)"
+            " JOIN cells c USING (run, cell) WHERE f.metric = 'sent_per_s' AND e.counted AND c.label IN ('fast', 'slow')"
+            " ORDER BY ALL"
         ).fetchall()
     rows = sorted(tuple(r[k] for k in ("name", "run", "round", "value")) for r in found.to_pylist())
     assert rows == wanted

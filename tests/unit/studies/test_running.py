@@ -82,6 +82,25 @@ def test_cells_whose_claims_are_clear_stop_first(desk: Callable[..., Desk]) -> N
     assert len({p.tag for p in d.lab.ran}) == 3
 
 
+def test_a_claim_with_too_few_values_is_looked_at_again(desk: Callable[..., Desk]) -> None:
+    """The first execution of `slow` has no rate: values of the others keep their rounds."""
+    d = desk()
+    d.lab = FakeLab(d.runs, lambda label, metric, n: None if (label, n) == ("slow", 101) else truth(label, metric, n))
+    running = d.run(only=("twice",))
+    assert d.ran() == [(("slow", "fast"), 4), (("slow", "fast"), 2)]
+    found = d.verdicts(running)["twice"]
+    assert (found.verdict, found.chief.measured.n) == ("reproduced", 5)
+    numbers = [102, 103, 104, 201, 202]
+    ratios = [np.log(truth("fast", "sent_per_s", n) / truth("slow", "sent_per_s", n)) for n in numbers]
+    assert found.chief.measured.value == pytest.approx(float(np.exp(np.mean(ratios))))
+
+
+def test_no_look_is_announced_that_would_look_at_nothing(desk: Callable[..., Desk]) -> None:
+    d = desk()
+    d.run(only=("twice",))
+    assert [line for line in d.notes.lines if line.startswith("look ")] == ["look 1 of 3: 2 cells, 4 repeats each"]
+
+
 def test_the_same_command_does_nothing_more_and_fresh_begins_again(desk: Callable[..., Desk]) -> None:
     d = desk()
     d.run()
