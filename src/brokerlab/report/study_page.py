@@ -40,6 +40,12 @@ class FigureText:
     unit: str
     along: str
 
+    def heading(self, name: str) -> str:
+        """A figure that is named by a number is the study's own of that number; the names of others are for study.yaml."""
+        if not self.title:
+            return f"Figure {name}"
+        return f"Figure {name}: {self.title}" if name.isdecimal() else self.title
+
 
 @dataclass(frozen=True)
 class RunLink:
@@ -196,10 +202,10 @@ def _figure(study: StudySource, name: str, figure: FigureText) -> Html:
         rows = _figure_rows(points)[:POINTS_IN_TABLE]
         heads = (figure.x or "where", "series", "published", "measured", "note")
         table = tag("details", tag("summary", "As a table"),
-                    grid(f"Figure {name}: {figure.y}", heads, rows, text_columns=(0, 1, 4))) if rows else None  # fmt: skip
+                    grid(f"{figure.heading(name)}: {figure.y}", heads, rows, text_columns=(0, 1, 4))) if rows else None  # fmt: skip
     return tag(
         "section",
-        tag("h2", f"Figure {name}: {figure.title}" if figure.title else f"Figure {name}"),
+        tag("h2", figure.heading(name)),
         tag("p", caption, class_="caption"),
         tag("div", class_="charts one", data_figure=key, data_chart=f"figure-{name}"),
         tag("noscript", "The charts need JavaScript; the tables do not."),
@@ -253,7 +259,7 @@ def _drawn(study: StudySource) -> list[dict[str, Any]]:
         ]  # fmt: skip
         found.append(
             {
-                "key": f"{study.name}/{name}", "figure": name, "title": figure.title, "x": figure.x, "y": figure.y,
+                "key": f"{study.name}/{name}", "heading": figure.heading(name), "x": figure.x, "y": figure.y,
                 "unit": figure.unit, "along": figure.along, "names": names, "series": series,
             }
         )  # fmt: skip

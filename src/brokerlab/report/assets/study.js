@@ -5,6 +5,7 @@ const Study = (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const BESIDE = 0.12; // on an axis of names ours stand this far right of the published ones
   const FAR_APART = 50; // from this ratio on an axis is logarithmic
+  const CLOSE = 0.08; // of the width of a chart: below it two ticks may touch
 
   const number = (v, unit) => (v === null || v === undefined ? "–" : `${R.significant(v)}${unit && unit !== "1" ? ` ${unit}` : ""}`);
 
@@ -49,7 +50,7 @@ const Study = (() => {
 
   function spoken(figure, all) {
     const words = all.map((s) => `${s.source} ${s.name}: ${s.points.filter((p) => p.y !== null).slice(0, 12).map((p) => `${p.x_text || R.significant(p.x)} ${number(p.y, figure.unit)}`).join(", ")}`);
-    return `Figure ${figure.figure}, ${figure.title}. ${words.join("; ")}`;
+    return `${figure.heading}. ${words.join("; ")}`;
   }
 
   function scales(figure, ys, xs) {
@@ -64,10 +65,16 @@ const Study = (() => {
     };
   }
 
+  /** Ticks at the places that there are, where they are few and apart: no 3.5 brokers. */
+  function ticks(figure, xs) {
+    const apart = Math.min(...xs.slice(1).map((x, i) => x - xs[i])) / (xs[xs.length - 1] - xs[0]);
+    return figure.along === "cell" && xs.length > 1 && apart > CLOSE ? { splits: () => xs, filter: (_u, s) => s } : {};
+  }
+
   function one(host, figure) {
     L.clear(host);
     const all = colored(figure);
-    const box = L.frame(host, `Figure ${figure.figure}`, figure.title, spoken(figure, all));
+    const box = L.frame(host, figure.y || figure.heading, "", spoken(figure, all));
     const drawn = all.filter((s) => s.points.some((p) => p.y !== null));
     if (!drawn.length) { box.append("There is nothing to draw yet: no figure was published, and nothing has been measured."); return; }
     const xs = [...new Set(drawn.flatMap((s) => s.points.filter((p) => p.y !== null).map((p) => place(figure, s, p))))].sort((a, b) => a - b);
@@ -92,7 +99,7 @@ const Study = (() => {
       cursor: { points: { size: 8 }, y: false },
       scales: { x: scale.x, y: scale.y },
       axes: [
-        L.axis("x", (_u, vs) => vs.map((v) => short(name(v))), { size: 30, label: figure.x, labelSize: 20, labelFont: "11px system-ui, sans-serif", ...(figure.names ? { splits: () => figure.names.map((_, i) => i), filter: (_u, s) => s } : scale.wide ? { splits: (u) => L.decades(u.scales.x.min, u.scales.x.max), filter: (_u, s) => s } : {}) }),
+        L.axis("x", (_u, vs) => vs.map((v) => short(name(v))), { size: 30, label: figure.x, labelSize: 20, labelFont: "11px system-ui, sans-serif", ...(figure.names ? { splits: () => figure.names.map((_, i) => i), filter: (_u, s) => s } : scale.wide ? { splits: (u) => L.decades(u.scales.x.min, u.scales.x.max), filter: (_u, s) => s } : ticks(figure, xs)) }),
         L.axis("y", (_u, vs) => vs.map((v) => number(v, "")), { size: 64, label: figure.y, labelSize: 20, labelFont: "11px system-ui, sans-serif", ...(scale.far ? { splits: (u) => L.decades(u.scales.y.min, u.scales.y.max), filter: (_u, s) => s } : {}) }),
       ],
       series: [
